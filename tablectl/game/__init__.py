@@ -1,0 +1,1 @@
+"""The game: a pure fold of observations into notices."""

@@ -1,0 +1,1 @@
+"""The ledger: what was seen and said, kept before it is told."""

@@ -1,0 +1,1 @@
+"""Recordings of serial lines: the native format, importers for other tools' logs, and the player."""

@@ -1,0 +1,1 @@
+"""Shoes and pads: bytes in, observations out, by declarative firmware profiles."""
