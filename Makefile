@@ -1,0 +1,39 @@
+# `make demo` and `make test` do everything on a fresh Debian machine; neither needs the other first.
+
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-slow lint check bench clean prepare
+
+help: ## say what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
+
+demo: prepare ## replay two recorded sessions through a broker and show the table
+	@$(BIN)/tablectl demo
+
+test: lint check ## everything CI runs: lint, data files, tests
+	@$(BIN)/pytest -m "not slow"
+
+test-slow: prepare ## the long soaks
+	@$(BIN)/pytest -m slow
+
+lint: prepare ## style, types, and which module may import which
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+check: prepare ## the houses and profiles that ship
+	@$(BIN)/tablectl house check
+	@$(BIN)/tablectl profile check
+
+bench: prepare ## measure, and print JSON
+	@$(BIN)/python -m tests.benchmarks
+
+clean: ## remove what was made, the environment too
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find tablectl tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+prepare: ## the environment and the Debian packages, where they are missing
+	@scripts/prepare.sh
