@@ -24,7 +24,7 @@ from click.shell_completion import CompletionItem
 from tablectl import __version__
 from tablectl.errors import EXIT_INTERRUPTED, TablectlError
 
-__all__ = ["VERBS", "Verb", "cli", "main", "run"]
+__all__ = ["VERBS", "Verb", "cli", "main", "run", "say"]
 
 DEBUG = "TABLECTL_DEBUG"
 
@@ -120,10 +120,10 @@ def run(args: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted")
+        say("interrupted")
         return EXIT_INTERRUPTED
     except TablectlError as error:
-        _say(str(error))
+        say(str(error))
         return error.exit_code
     except BrokenPipeError:  # the reader has seen enough, as in `| head`
         _drop_stdout()
@@ -131,10 +131,10 @@ def run(args: Sequence[str]) -> int:
     except OSError as error:
         _drop_stdout()
         what = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
-        _say(f"the system refused: {what}; set {DEBUG}=1 for details")
+        say(f"the system refused: {what}; set {DEBUG}=1 for details")
         return 1
     except Exception as error:
-        _say(f"{_fault(error)}; set {DEBUG}=1 for details")
+        say(f"{_fault(error)}; set {DEBUG}=1 for details")
         return 1
 
 
@@ -145,7 +145,7 @@ def _invoke(args: Sequence[str]) -> int:
     except SystemExit as request:
         result = request.code
         if isinstance(result, str):
-            _say(result)
+            say(result)
             return 1
     return result if isinstance(result, int) else 0
 
@@ -155,7 +155,7 @@ def _fault(error: BaseException) -> str:
     return f"internal fault: {type(error).__name__}{': ' if first else ''}{first}"
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
     """One line on stderr, with control characters (of a file's name, say) made visible; the traceback when debugging."""
     if os.environ.get(DEBUG, "0") not in ("", "0") and sys.exc_info()[0] is not None:
         click.echo(traceback.format_exc(), err=True, nl=False)
@@ -180,4 +180,4 @@ def _thread_fault(args: threading.ExceptHookArgs) -> None:
     try:
         raise args.exc_value
     except BaseException as error:
-        _say(f"{_fault(error)} (in thread {name}); set {DEBUG}=1 for details")
+        say(f"{_fault(error)} (in thread {name}); set {DEBUG}=1 for details")
