@@ -22,7 +22,7 @@ lint: prepare ## style, types, and which module may import which
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 check: prepare ## the houses and profiles that ship
 	@$(BIN)/tablectl house check
