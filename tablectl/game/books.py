@@ -1,0 +1,55 @@
+"""The shoe's books: how many cards were drawn, how many remain, and which faces came how often."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tablectl.cards import PACK, Card
+
+__all__ = ["Books"]
+
+_INDEX = {card: index for index, card in enumerate(PACK)}
+
+
+class Books(msgspec.Struct, frozen=True):
+    """What is known of the shoe in use. `decks` is None while it was never seen to be loaded: its books are off.
+
+    `seen` counts each face in the order of `cards.PACK`, one byte a face.
+    """
+
+    decks: int | None = None
+    drawn: int = 0
+    unread: int = 0
+    seen: bytes = bytes(len(PACK))
+
+    @property
+    def remaining(self) -> int | None:
+        """Cards left in the shoe; None when the books are off."""
+        return None if self.decks is None else max(0, self.decks * len(PACK) - self.drawn)
+
+    def copies(self, card: Card) -> int:
+        """How often a face has come."""
+        index = _INDEX.get(card)
+        return self.seen[index] if index is not None else 0
+
+    def impossible(self, card: Card) -> bool:
+        """Whether this face has come more often than the packs hold it."""
+        return self.decks is not None and self.copies(card) > self.decks
+
+    def with_card(self, card: Card) -> Books:
+        """The books after a card left the shoe. A face is counted up to 255 times, far beyond any shoe."""
+        index = _INDEX.get(card)
+        if index is None:
+            return Books(self.decks, self.drawn + 1, self.unread + 1, self.seen)
+        count = min(255, self.seen[index] + 1)
+        return Books(self.decks, self.drawn + 1, self.unread, b"%b%c%b" % (self.seen[:index], count, self.seen[index + 1 :]))
+
+    def state(self, *, past_cut: bool) -> Literal["unknown", "loaded", "past_cut", "empty"]:
+        """In a word, for the pit."""
+        if self.decks is None:
+            return "past_cut" if past_cut else "unknown"
+        if self.remaining == 0:
+            return "empty"
+        return "past_cut" if past_cut else "loaded"

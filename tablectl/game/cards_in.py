@@ -1,0 +1,190 @@
+"""What comes from the shoe: cards, the cut card, a new shoe, faults."""
+
+from __future__ import annotations
+
+from tablectl.cards import Card
+from tablectl.game.bets_in import close_betting, stopped_short
+from tablectl.game.books import Books
+from tablectl.game.dealing import Route, due_place, idle_code, route, unanswered
+from tablectl.game.phases import BETWEEN_ROUNDS
+from tablectl.game.round import Hand, find, hands_of
+from tablectl.game.state import Held, State
+from tablectl.notices import Alert, Operand
+from tablectl.observations import CardDrawn, CutCard, ShoeFault, ShoeLoaded
+from tablectl.places import BoxPlace, Place
+
+__all__ = ["card_drawn", "cut_card", "shoe_fault", "shoe_loaded"]
+
+FAULT_ALERTS = {"pulled_back": "shoe.pulled_back", "foreign_card": "shoe.foreign_card"}
+"""Faults that have an alert of their own; any other is `shoe.fault`. The words are those that profiles map to."""
+
+
+def card_drawn(state: State, drawn: CardDrawn) -> None:
+    """A card left the shoe."""
+    known_before = state.books.drawn or state.books.decks is not None
+    state.books = state.books.with_card(drawn.card)
+    if not known_before:
+        state.alert("shoe.books_unknown")
+    _place(state, drawn)
+    _check_face(state, drawn)
+
+
+def _check_face(state: State, drawn: CardDrawn) -> None:
+    """What the card's face alone tells: unread, or one copy more than there can be."""
+    card = drawn.card
+    if card is Card.UNREAD:
+        state.shoe_notice()
+        state.alert("shoe.card_unread", cards=(card,), place=words(drawn.to))
+    elif state.books.decks is not None and state.books.impossible(card):
+        state.alert("shoe.impossible_card", cards=(card,), count=state.books.copies(card), decks=state.books.decks)
+
+
+def _place(state: State, drawn: CardDrawn) -> None:
+    phase = state.phase
+    if phase in ("suspended", "closed"):
+        code = "deal.while_suspended" if phase == "suspended" else "deal.card_outside_round"
+        _hold(state, drawn, drawn.to, state.alert(code, cards=(drawn.card,)))
+    elif phase == "burning":
+        _burn(state, drawn)
+    elif phase in BETWEEN_ROUNDS:
+        if state.claims_cards:
+            _after_the_round(state, drawn)
+        elif close_betting(state):
+            _in_round(state, drawn)
+        else:
+            _no_round(state, drawn)
+    elif phase == "insurance" and (hand := unanswered(state.round)):
+        _wrong(state, drawn, "insurance.not_offered", drawn.to, hand)
+    else:
+        _in_round(state, drawn)
+
+
+def _burn(state: State, drawn: CardDrawn) -> None:
+    """R04: the next cards are burned, whether the shoe marks them or not."""
+    if drawn.to in (None, "burn"):
+        state.burn_left -= 1
+        state.lay(drawn.card, "burn", drawn.source)
+    else:
+        _wrong(state, drawn, "shoe.burn_omitted", drawn.to, count=state.burn_left)
+
+
+def _no_round(state: State, drawn: CardDrawn) -> None:
+    """A card came though the deal may not start; where that was said already, the card waits with it."""
+    if state.phase == "suspended":
+        _hold(state, drawn, drawn.to, state.blockers[-1])
+    else:
+        _wrong(state, drawn, "deal.card_outside_round", drawn.to)
+
+
+def _after_the_round(state: State, drawn: CardDrawn) -> None:
+    """A card after the round closed and before the next stake belongs to that round."""
+    place = drawn.to or "dealer"
+    if isinstance(place, BoxPlace):
+        hands = hands_of(state.round, place.box)
+        code = "deal.extra_card" if hands else "deal.box_without_stake"
+        _wrong(state, drawn, code, place, hands[-1] if hands else None)
+    elif place == "burn":
+        _wrong(state, drawn, "deal.card_outside_round", place)
+    else:
+        _wrong(state, drawn, idle_code(state.round), place)
+
+
+def _in_round(state: State, drawn: CardDrawn) -> None:
+    way = route(state.phase, state.round, drawn.to, state.rules)
+    for hand in way.stands:
+        state.end_hand(hand, "stood")
+    if way.stands:
+        state.go_on()
+        way = route(state.phase, state.round, way.to, state.rules)
+    if way.code:
+        _wrong(state, drawn, way.code, way.to, way.blamed, **_numbers(state, way))
+    else:
+        state.dealt_since_load = True
+        state.lay(drawn.card, way.to, drawn.source)
+
+
+def _numbers(state: State, way: Route) -> dict[str, Operand]:
+    """What decided that a card is in the wrong place."""
+    due = due_place(state.phase, state.round, state.rules)
+    return {"place": words(way.to), "due": words(due)}
+
+
+def _wrong(state: State, drawn: CardDrawn, code: str, place: Place | None, hand: Hand | None = None, **operands: Operand) -> None:
+    """Say what is wrong with a card. Where that stops the game the card waits for a ruling; else it counts where it lies."""
+    if code.startswith("dealer."):
+        operands["total"] = state.round.dealer_total
+    box = place.box if isinstance(place, BoxPlace) else None
+    alert = state.alert(code, operands, hand=hand, box=box, cards=(drawn.card,))
+    if alert is None or alert not in state.blockers:
+        if place is not None:
+            state.lay(drawn.card, place, drawn.source)
+        return
+    _hold(state, drawn, place, alert)
+
+
+def _hold(state: State, drawn: CardDrawn, place: Place | None, alert: Alert | None) -> None:
+    """Keep a card that has no place in the game yet; where something saw it lie, say so."""
+    state.held = (*state.held, Held(drawn.card, place, drawn.source, alert.id if alert else 0))
+    if place == "dealer":
+        state.dealt(drawn.card, place, drawn.source, (*state.round.dealer, drawn.card))
+    elif isinstance(place, BoxPlace):
+        hand = find(state.round, place.box, place.hand or 0)
+        where = BoxPlace(place.box, place.hand or 0)
+        state.dealt(drawn.card, where, drawn.source, (*hand.cards, drawn.card) if hand else (drawn.card,))
+    elif place == "burn":
+        state.dealt(drawn.card, place, drawn.source, ())
+
+
+def words(place: Place | None) -> str:
+    """A place as an alert names it."""
+    if isinstance(place, BoxPlace):
+        return f"box {place.box}" + (f", hand {place.hand}" if place.hand else "")
+    return {"dealer": "the dealer", "burn": "the burned cards", None: "a place that nobody saw"}[place]
+
+
+def cut_card(state: State, _: CutCard) -> None:
+    """The cut card came: this round is finished, the next one needs a new shuffle."""
+    state.past_cut = True
+    state.shoe_notice()
+    if not state.round_open:
+        if state.phase == "suspended" and state.resume_to == "betting":
+            state.resume_to = "shuffling"
+        state.fire("cut")
+
+
+def shoe_loaded(state: State, loaded: ShoeLoaded) -> None:
+    """A shuffled shoe was put in place; what was left of the old one is discarded."""
+    if stopped_short(state):
+        return
+    state.books = Books(decks=loaded.decks)
+    state.burn_left = state.rules.burn_cards
+    state.past_cut = False
+    state.claims_cards = False
+    state.dealt_since_load = False
+    if state.phase == "suspended" and state.resume_to in BETWEEN_ROUNDS:
+        state.resume_to = "burning" if state.burn_left else "betting"
+    state.fire("load_shoe")
+    state.shoe_notice()
+    if not loaded.cut and state.rules.player_cut:
+        state.alert("shoe.not_cut")
+    if loaded.decks != state.rules.decks:
+        alert = state.alert("rules.layout_mismatch", rule="R01", key="decks", printed=loaded.decks, ruled=state.rules.decks)
+        if alert and state.phase != "closed":
+            state.suspend(alert)
+
+
+def shoe_fault(state: State, fault: ShoeFault) -> None:
+    """The shoe reports a fault: the game stands while it lasts. Its end, where the shoe tells it, lets the game go on."""
+    if fault.cleared:
+        ended = tuple(alert for code, alert in state.faults if code == fault.code)
+        state.faults = tuple(pair for pair in state.faults if pair[0] != fault.code)
+        state.resume(*(alert for alert in ended if not _needs_ruling(state, alert)))
+        return
+    alert = state.alert(FAULT_ALERTS.get(fault.code, "shoe.fault"), fault=fault.code, text=fault.text or fault.code)
+    if alert:
+        state.faults = (*state.faults, (fault.code, alert.id))
+
+
+def _needs_ruling(state: State, alert: int) -> bool:
+    """An integrity alert does not end with the fault that raised it."""
+    return any(open_.id == alert and open_.ack_required for open_ in state.open_alerts)

@@ -1,0 +1,35 @@
+"""What comes from the devices and the supervisor: links, rulings, acknowledgements, the passing of time."""
+
+from __future__ import annotations
+
+from tablectl.game.state import State
+from tablectl.notices import DeviceState, Status
+from tablectl.observations import Ack, Link, Ruling, Tick
+
+__all__ = ["ack", "link", "ruling", "tick"]
+
+
+def link(state: State, seen: Link) -> None:
+    """A device came or went, or sent what cannot be read."""
+    before = state.devices.get(seen.device)
+    now = DeviceState(seen.state, seen.why)
+    if seen.state == "down" and (before is None or before.state == "up"):
+        state.alert("link.lost", device=seen.device, why=seen.why or "no reason given")
+    elif seen.why.startswith("corrupt"):
+        state.alert("link.corrupt", device=seen.device, why=seen.why)
+    if now != before:
+        state.devices = {**state.devices, seen.device: now}
+        state.say(Status, dict(sorted(state.devices.items())))
+
+
+def ack(state: State, seen: Ack) -> None:
+    """A supervisor has seen an alert: it is no longer open. What the game waits for still needs a ruling."""
+    state.open_alerts = tuple(alert for alert in state.open_alerts if alert.id != seen.alert or alert in state.blockers)
+
+
+def ruling(state: State, ruled: Ruling) -> None:
+    """A supervisor decides what a suspended game does next."""
+
+
+def tick(state: State, _: Tick) -> None:
+    """Time passed."""

@@ -1,0 +1,107 @@
+"""What the dealer is to do now: one prompt for each state of the game, and one for each hand that was settled."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from tablectl.game.dealing import due_hand, unanswered
+from tablectl.game.hand import total
+from tablectl.game.legality import allowed, awaits_card
+from tablectl.game.round import Hand, Round
+from tablectl.game.settlement import Settlement
+from tablectl.houses.rules import Rules
+from tablectl.notices import Alert, Operand, PhaseName, PromptCode
+from tablectl.texts import prompt_text
+
+__all__ = ["Said", "call_supervisor", "collect", "current", "settled", "words"]
+
+
+class Said(NamedTuple):
+    """A prompt before it is numbered; `operands` as pairs, so that equal prompts are equal values."""
+
+    code: PromptCode
+    box: int | None = None
+    hand: int | None = None
+    operands: tuple[tuple[str, Operand], ...] = ()
+
+
+SHUFFLE, PLACE_BETS = Said("shuffle"), Said("place_bets")
+DEAL_TO_DEALER, WAITING_SHOE = Said("deal_to_dealer"), Said("waiting_shoe")
+
+
+@lru_cache(maxsize=1 << 14)
+def words(said: Said) -> tuple[dict[str, Operand], str]:
+    """A prompt's operands and its text. The dict is shared: nobody changes it."""
+    operands = dict(said.operands)
+    return operands, prompt_text(said.code, operands, said.box, said.hand)
+
+
+def current(phase: PhaseName, round_: Round, rules: Rules, *, burn_left: int, shoe_up: bool) -> Said | None:
+    """What is to be done now in a game that is not suspended; None at a closed table."""
+    if phase == "betting":
+        return PLACE_BETS
+    if phase == "shuffling":
+        return SHUFFLE
+    if phase == "insurance":
+        return _offer(unanswered(round_), rules)
+    if phase in ("closed", "settling", "suspended"):
+        return None
+    if not shoe_up:
+        return WAITING_SHOE
+    if phase == "burning":
+        return Said("burn", operands=(("count", burn_left),))
+    if phase == "dealer":
+        return Said("dealer_must_draw", operands=(("total", round_.dealer_total),))
+    hand = due_hand(phase, round_)
+    if hand is None:
+        return DEAL_TO_DEALER
+    if phase == "players" and hand.owed is None and not awaits_card(hand, round_):
+        return _ask(hand, round_, rules)
+    return Said("deal_to_box", hand.box, hand.number)
+
+
+def _ask(hand: Hand, round_: Round, rules: Rules) -> Said:
+    count, soft = total(hand.cards)
+    return Said(
+        "ask_box",
+        hand.box,
+        hand.number,
+        (("total", count), ("soft", soft), ("actions", allowed(hand, round_, rules))),
+    )
+
+
+def _offer(hand: Hand | None, rules: Rules) -> Said | None:
+    if hand is None:
+        return None
+    terms = "exactly" if rules.insurance_max == "exactly_half" else "up to"
+    return Said("offer_insurance", hand.box, hand.number, (("amount", hand.stake // 2), ("terms", terms)))
+
+
+def call_supervisor(alert: Alert) -> Said:
+    """The game stands until a supervisor rules on this alert."""
+    return Said("call_supervisor", alert.box, alert.hand, (("alert", alert.id), ("code", alert.code), ("text", alert.text)))
+
+
+def collect(hand: Hand) -> Said:
+    """A hand is bust: its cards and its stake are taken at once."""
+    return Said("collect_hand", hand.box, hand.number, (("total", total(hand.cards).value),))
+
+
+def dealer_stands(round_: Round) -> Said:
+    """The dealer has drawn and must draw no more."""
+    return Said("dealer_must_stand", operands=(("total", round_.dealer_total),))
+
+
+def settled(hand: Hand, settlement: Settlement) -> Said | None:
+    """What to do with the chips of a hand that was settled; None for a bust, whose stake went with its cards."""
+    back, laid = settlement.returned, hand.laid
+    if settlement.carried:
+        return Said("carry", hand.box, hand.number, (("amount", settlement.carried),))
+    if settlement.result in ("push", "void"):
+        return Said("push", hand.box, hand.number, (("amount", back),))
+    if back > laid:
+        return Said("pay", hand.box, hand.number, (("amount", back - laid), ("returned", back)))
+    if settlement.result == "bust" and laid == hand.stake:
+        return None
+    return Said("take", hand.box, hand.number, (("amount", laid - back), ("returned", back)))

@@ -1,0 +1,399 @@
+"""Where a table stands: all that it knows, what it says, and how the game goes on by itself.
+
+Everything known is in a few immutable values (`KEPT`), so a snapshot is a tuple. What happens is said with `say` and `alert`
+while an observation is taken in; `speak` then puts the notices into the contract's order and numbers them. The observations
+themselves are taken in by `cards_in`, `bets_in`, `play_in` and `pit_in`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from tablectl.cards import Card
+from tablectl.game import prompting
+from tablectl.game.betting import Sitting, Stakes
+from tablectl.game.books import Books
+from tablectl.game.dealing import due_place
+from tablectl.game.hand import total
+from tablectl.game.irregularities import CATALOGUE, policy, remedy
+from tablectl.game.phases import IN_ROUND, ONWARD, Phases
+from tablectl.game.round import Ended, Hand, Round, change_hand, find
+from tablectl.game.settlement import settle
+from tablectl.houses.rules import House, Rules
+from tablectl.instants import to_micros
+from tablectl.notices import (
+    Alert,
+    Dealt,
+    DeviceState,
+    Notice,
+    Operand,
+    Outcome,
+    PhaseChanged,
+    PhaseName,
+    Prompt,
+    RoundClosed,
+    ShoeNotice,
+    Status,
+)
+from tablectl.places import BoxPlace, Place
+from tablectl.texts import CALL_SUPERVISOR, alert_text
+
+__all__ = ["Held", "State"]
+
+KEPT = (
+    "round",
+    "round_open",
+    "claims_cards",
+    "dealt_since_load",
+    "stakes",
+    "seats",
+    "books",
+    "burn_left",
+    "past_cut",
+    "resume_to",
+    "waived",
+    "faults",
+    "devices",
+    "open_alerts",
+    "blockers",
+    "held",
+    "paid_late",
+    "prompted",
+    "at",
+    "seq",
+    "cause",
+    "alerts",
+)
+"""The names of all that a table knows; each holds an immutable value."""
+
+_ORDER: dict[type[Any], int] = {
+    kind: rank for rank, kind in enumerate((Dealt, Alert, Outcome, RoundClosed, PhaseChanged, ShoeNotice, Status, Prompt))
+}
+_rank = itemgetter(0)
+
+
+class Held(NamedTuple):
+    """A card that was drawn but has no place in the game until a supervisor rules; `place` None: nothing saw where it went."""
+
+    card: Card
+    place: Place | None
+    source: str | None
+    alert: int
+
+
+class State:
+    """One table's state. `rules` and the names in `KEPT` may be read by all; only this package changes them."""
+
+    def __init__(self, house: House, *, opened: bool = True) -> None:
+        self.house = house
+        self.rules = house.rules
+        self.phases = Phases("betting" if opened else "closed")
+        self.round = Round(0)
+        self.round_open = False
+        self.claims_cards = False  # a card before the next stake belongs to the round that closed
+        self.dealt_since_load = False
+        self.stakes = Stakes()
+        self.seats: tuple[Sitting, ...] = ()
+        self.books = Books()
+        self.burn_left = 0
+        self.past_cut = False
+        self.resume_to: PhaseName = "betting"
+        self.waived: frozenset[str] = frozenset()
+        self.faults: tuple[tuple[str, int], ...] = ()  # the shoe's open faults by code, and their alerts
+        self.devices: dict[str, DeviceState] = {}
+        self.open_alerts: tuple[Alert, ...] = ()
+        self.blockers: tuple[Alert, ...] = ()  # what a suspended game waits for, oldest first
+        self.held: tuple[Held, ...] = ()
+        self.paid_late: tuple[int, ...] = ()  # boxes whose blackjack was due at once when another box played on
+        self.prompted: prompting.Said | None = None
+        self.at: str | None = None
+        self.seq = 0
+        self.cause = 0
+        self.alerts = 0
+        self._draft: list[tuple[int, Any, tuple[Any, ...]]] = []
+
+    @property
+    def phase(self) -> PhaseName:
+        """The phase the table is in."""
+        return self.phases.phase
+
+    @property
+    def playing(self) -> PhaseName:
+        """The phase the table is in, or was suspended in."""
+        phase = self.phases.phase
+        return self.resume_to if phase == "suspended" else phase
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """All that the table knows, to be handed to `restore`."""
+        return (self.phase, *(getattr(self, name) for name in KEPT))
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        """Put the table back to where a snapshot was taken."""
+        self.phases.go_back_to(snapshot[0])
+        for name, value in zip(KEPT, snapshot[1:], strict=True):
+            setattr(self, name, value)
+
+    # What is said
+
+    def say(self, kind: type[Any], *fields: Any) -> None:
+        """Say a notice: its own fields, without those that all notices share."""
+        self._draft.append((_ORDER[kind], kind, fields))
+
+    def prompt(self, said: prompting.Said) -> None:
+        """Prompt the dealer."""
+        operands, text = prompting.words(said)
+        self._draft.append((_ORDER[Prompt], Prompt, (said.code, said.box, said.hand, operands, text)))
+        self.prompted = said
+
+    def dealt(self, card: Card, place: Place, source: str | None, cards: tuple[Card, ...]) -> None:
+        """Say where a card came to lie, and what the hand it lies in is worth (`cards`; none when it was burned)."""
+        value, soft = total(cards) if cards else (None, False)
+        self._draft.append((_ORDER[Dealt], Dealt, (card, place, value, soft, source)))
+
+    def shoe_notice(self) -> None:
+        """Say the shoe's books."""
+        self.say(ShoeNotice, self.books.remaining, self.books.drawn, self.books.unread, self.books.state(past_cut=self.past_cut))
+
+    def alert(
+        self,
+        code: str,
+        numbers: Mapping[str, Operand] | None = None,
+        /,
+        *,
+        hand: Hand | None = None,
+        box: int | None = None,
+        cards: tuple[Card, ...] = (),
+        rule: str | None = None,
+        **operands: Operand,
+    ) -> Alert | None:
+        """Say what went wrong, with the numbers that decided, and suspend the game where the house does.
+
+        None where the house has switched this code off.
+        """
+        said, suspends = policy(code, self.house)
+        if not said:
+            return None
+        known = CATALOGUE[code]
+        operands = {**(numbers or {}), **operands}
+        box, number = (hand.box, hand.number) if hand else (box, None)
+        rule = rule or known.rule
+        text = alert_text(code, operands, box=box, hand=number, cards=" ".join(cards), rule=rule)
+        self.alerts += 1
+        fields = (
+            self.alerts,
+            code,
+            known.severity,
+            known.favours,
+            box,
+            number,
+            cards,
+            rule,
+            operands,
+            text,
+            remedy(code, self.house, CALL_SUPERVISOR),
+            known.integrity,
+        )
+        self.say(Alert, *fields)
+        alert = Alert(0, self.at, self.round.number, self.cause, *fields)
+        self.round = replace(self.round, alerts=self.round.alerts + 1)
+        if known.severity != "info":
+            self.open_alerts = (*self.open_alerts, alert)
+        if suspends and self.phase != "closed":
+            self.suspend(alert)
+        return alert
+
+    def suspend(self, alert: Alert) -> None:
+        """Stop the game until this alert is ruled on."""
+        self.blockers = (*self.blockers, alert)
+        if self.phase != "suspended":
+            self.resume_to = self.phase
+            self.fire("suspend")
+
+    def resume(self, *ended: int) -> None:
+        """End these alerts; when nothing else holds the game, it goes on where it was."""
+        self.open_alerts = tuple(alert for alert in self.open_alerts if alert.id not in ended)
+        self.blockers = tuple(alert for alert in self.blockers if alert.id not in ended)
+        if self.phase == "suspended" and not self.blockers:
+            self.fire("resume")
+
+    def fire(self, trigger: str) -> bool:
+        """Take an arc of the game, and say so; False when there is none here or its guard refuses."""
+        before = self.phases.phase
+        if not self.phases.fire(trigger, self):
+            return False
+        self.say(PhaseChanged, before, self.phases.phase)
+        return True
+
+    def speak(self) -> tuple[Notice, ...]:
+        """Number what was said and hand it out, in the order of the contract."""
+        draft, self._draft = self._draft, []
+        if len(draft) > 1:
+            draft.sort(key=_rank)
+        at, number, cause, seq = self.at, self.round.number, self.cause, self.seq
+        notices = tuple([kind(seq + index, at, number, cause, *fields) for index, (_, kind, fields) in enumerate(draft, start=1)])
+        self.seq = seq + len(notices)
+        return notices
+
+    # How the game goes on
+
+    def open_round(self) -> None:
+        """A round begins: with its first stake, or with the close of a betting on carried stakes alone."""
+        self.claims_cards = False
+        if not self.round_open:
+            self.round_open = True
+            self.paid_late = ()
+            self.round = Round(self.round.number + 1, opened_at=self.at)
+
+    def lay(self, card: Card, place: Place, source: str | None) -> None:
+        """Put a card where it belongs: into a hand, to the dealer, or to the burned cards."""
+        if place == "dealer":
+            cards = (*self.round.dealer, card)
+            self.round = replace(self.round, dealer=cards, cards=self.round.cards + 1)
+            self.dealt(card, place, source, cards)
+        elif isinstance(place, BoxPlace):
+            hand = find(self.round, place.box, place.hand or 0)
+            cards = (*hand.cards, card) if hand else (card,)
+            if hand:
+                self._take(hand, cards)
+            self.dealt(card, place, source, cards)
+        else:
+            self.dealt(card, "burn", source, ())
+
+    def _take(self, hand: Hand, cards: tuple[Card, ...]) -> None:
+        """Give a hand its new cards, and end it where they end it."""
+        changed = replace(hand, cards=cards, owed=None, ended=_ended(hand, cards, self.rules))
+        self.round = replace(change_hand(self.round, hand, changed), cards=self.round.cards + 1)
+        if changed.ended == "bust" and hand.result is None:
+            self.prompt(prompting.collect(changed))
+            self._settle(changed)
+
+    def end_hand(self, hand: Hand, ended: Ended) -> None:
+        """A hand acts no more, by its own decision or by a card that went past it."""
+        changed = replace(hand, owed=None, ended=ended)
+        self.round = change_hand(self.round, hand, changed)
+        if ended in ("surrendered", "void"):
+            self._settle(changed)
+
+    def go_on(self) -> None:
+        """Let the game go on as far as it goes by itself."""
+        moved = True
+        while moved:
+            moved = False
+            for arc in ONWARD[self.phases.phase]:
+                if arc.guard is None or arc.guard(self):
+                    moved = self.fire(arc.trigger)
+                    if moved:
+                        self._entered(arc.source, arc.dest)
+                    break
+
+    def _entered(self, source: PhaseName, dest: PhaseName) -> None:
+        if dest == "players":
+            self.settle_all()
+        elif dest == "settling":
+            if len(self.round.dealer) > 1:
+                self.prompt(prompting.dealer_stands(self.round))
+            self.settle_all(dealer_finished=True)
+        elif source == "settling":
+            self._close_round()
+        elif source == "burning":
+            self.shoe_notice()
+
+    def settle_all(self, *, dealer_finished: bool = False) -> None:
+        """Settle every hand whose result is known by now."""
+        for hand in self.round.hands:
+            if hand.result is None:
+                self._settle(hand, dealer_finished=dealer_finished)
+
+    def _settle(self, hand: Hand, *, dealer_finished: bool = False) -> None:
+        settlement = settle(hand, self.round, self.rules, dealer_finished=dealer_finished)
+        if settlement is None:
+            return
+        done = replace(hand, result=settlement.result, returned=settlement.returned, carried=settlement.carried)
+        self.round = change_hand(self.round, hand, done)
+        said = prompting.settled(done, settlement)
+        self.say(
+            Outcome,
+            done.box,
+            done.number,
+            settlement.result,
+            done.cards,
+            total(done.cards).value,
+            self.round.dealer_total if settlement.compared else None,
+            done.stake,
+            done.insurance or 0,
+            settlement.returned,
+            settlement.carried,
+            settlement.rounded,
+        )
+        if said:
+            self.prompt(said)
+
+    def _close_round(self) -> None:
+        """The round is over: its money is counted, and what stays in place becomes the next round's."""
+        round_ = self.round
+        carried: dict[int, int] = {}
+        for hand in round_.hands:
+            if hand.carried:
+                carried[hand.box] = carried.get(hand.box, 0) + hand.carried
+        valid = [hand for hand in round_.hands if hand.result != "void"]
+        self.say(
+            RoundClosed,
+            round_.number,
+            sum(hand.laid for hand in valid),
+            sum(hand.returned for hand in valid),
+            sum(carried.values()),
+            round_.cards,
+            self._duration(),
+            round_.alerts,
+        )
+        self.shoe_notice()
+        self.stakes = Stakes((), tuple(sorted(carried.items())))
+        self.round_open = False
+        self.claims_cards = True
+        self.waived = frozenset()
+
+    def _duration(self) -> int | None:
+        if self.round.opened_at is None or self.at is None:
+            return None
+        try:
+            return (to_micros(self.at) - to_micros(self.round.opened_at)) // 1000
+        except ValueError:  # a hand-made observation whose time is none
+            return None
+
+    def look_for_exhausted_shoe(self) -> None:
+        """Say once that the shoe is empty while a card is due."""
+        if self.phase in IN_ROUND and "shoe.exhausted" not in self.waived and due_place(self.phase, self.round, self.rules):
+            self.waived |= {"shoe.exhausted"}
+            self.alert("shoe.exhausted")
+
+    def prompt_current(self) -> None:
+        """Say what is to be done now, where that is not what was said last."""
+        if self.phase == "suspended":
+            said: prompting.Said | None = prompting.call_supervisor(self.blockers[0])
+        else:
+            shoe = self.devices.get("shoe")
+            said = prompting.current(
+                self.phase, self.round, self.rules, burn_left=self.burn_left, shoe_up=shoe is None or shoe.state == "up"
+            )
+        if said is not None and said != self.prompted:
+            self.prompt(said)
+
+
+def _ended(hand: Hand, cards: tuple[Card, ...], rules: Rules) -> Ended | None:
+    """Whether a hand has ended by the card that makes it `cards`, and why."""
+    count = total(cards).value
+    if count is not None and count > 21:
+        return "bust"
+    if hand.ended is not None or len(cards) < 2:
+        return hand.ended
+    if hand.owed == "double":
+        return "doubled"
+    if count == 21:
+        return "blackjack" if len(cards) == 2 and (not hand.split or rules.blackjack_after_split) else "twenty_one"
+    if hand.split and rules.split_aces_cards == 1 and cards[0].points == 1 and len(cards) == 2:
+        return "split_ace"
+    return None
