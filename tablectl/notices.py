@@ -18,6 +18,7 @@ __all__ = [
     "Alert",
     "Dealt",
     "DeviceState",
+    "Favours",
     "Notice",
     "Operand",
     "Outcome",

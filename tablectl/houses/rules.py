@@ -7,7 +7,6 @@ A value that the house's own page does not state carries a comment that ends in 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -172,9 +171,3 @@ def _assumed(text: str) -> frozenset[str]:
     return frozenset(
         line.split("=", 1)[0].strip() for line in text.splitlines() if "=" in line and line.rstrip().endswith(ASSUMED)
     )
-
-
-def ratio(text: str) -> Fraction:
-    """`3:2` as a fraction, winnings to stake."""
-    winnings, stake = text.split(":")
-    return Fraction(int(winnings), int(stake))
