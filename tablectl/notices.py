@@ -31,6 +31,7 @@ __all__ = [
     "RoundClosed",
     "Severity",
     "ShoeNotice",
+    "ShoeState",
     "Status",
     "decode",
     "encode",
@@ -72,6 +73,7 @@ PromptCode = Literal[
 Result = Literal["blackjack", "win", "lose", "bust", "push", "carried", "surrendered", "void"]
 Severity = Literal["info", "warning", "critical"]
 Favours = Literal["house", "player", "none"]
+ShoeState = Literal["unknown", "loaded", "past_cut", "empty"]
 Operand = str | int | bool | tuple[str, ...] | None
 """What a text may be filled in with."""
 
@@ -179,7 +181,7 @@ class ShoeNotice(Said, frozen=True, tag="shoe"):
     remaining: int | None
     drawn: int
     unread: int
-    state: Literal["unknown", "loaded", "past_cut", "empty"]
+    state: ShoeState
 
 
 class DeviceState(msgspec.Struct, frozen=True):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from tablectl.cards import PACK, Card
+from tablectl.notices import ShoeState
 
 __all__ = ["Books"]
 
@@ -46,7 +45,7 @@ class Books(msgspec.Struct, frozen=True):
         count = min(255, self.seen[index] + 1)
         return Books(self.decks, self.drawn + 1, self.unread, b"%b%c%b" % (self.seen[:index], count, self.seen[index + 1 :]))
 
-    def state(self, *, past_cut: bool) -> Literal["unknown", "loaded", "past_cut", "empty"]:
+    def state(self, *, past_cut: bool) -> ShoeState:
         """In a word, for the pit."""
         if self.decks is None:
             return "past_cut" if past_cut else "unknown"

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tablectl.game import bets_in, cards_in, pit_in, play_in, prompting
+from tablectl.game import bets_in, cards_in, pit_in, play_in
 from tablectl.game.dealing import due_place, unanswered
 from tablectl.game.legality import ACTIONS, Refusal, awaits_card, refusal
 from tablectl.game.round import Hand
@@ -108,7 +108,3 @@ class Table(State):
         if acting is None or acting.owed is not None or awaits_card(acting, self.round):
             return Due(card=due_place(phase, self.round, self.rules))
         return Due(hand=acting, actions={action: refusal(acting, action, self.round, self.rules) for action in ACTIONS})
-
-    def prompt_now(self) -> prompting.Said | None:
-        """The prompt that stands."""
-        return self.prompted

@@ -1,0 +1,34 @@
+"""`tablectl play`: the rules alone. Observations in, notices out; no device, no broker."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tablectl.cli.feeding import Feeding
+from tablectl.cli.lines import observations
+from tablectl.game.table import Table
+from tablectl.houses.rules import load
+
+__all__ = ["play"]
+
+
+@click.command(epilog="\b\nExample:\n  tablectl play --house fr round.jsonl | grep outcome")
+@click.option("--house", required=True, metavar="HOUSE", help="The house's name (fr, es, lt), or the path of its TOML file.")
+@click.argument("file", default="-", metavar="[FILE]")
+def play(house: str, file: str) -> int:
+    """Play observations by a house's rules.
+
+    Reads JSON lines from FILE (`-` or nothing: stdin) and prints notices as JSON lines. Blank lines and lines that begin with
+    # are passed over. A bad line is told with its number and field, and the next one is read. Alerts of severity warning and
+    critical are told on stderr as well, with the line that raised them.
+
+    Exit code 1 when a line was bad, else 3 when there was a critical alert.
+    """
+    table = Table(load(house).house)
+    feeding = Feeding(table, write=sys.stdout.buffer.write)
+    lines = observations(file)
+    for where, observation in lines:
+        feeding.feed(observation, where=where)
+    return lines.exit_code or feeding.exit_code
