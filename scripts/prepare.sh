@@ -8,6 +8,7 @@ PATH="$PATH:/usr/sbin:/sbin" # ldconfig and mosquitto, which an ordinary user's 
 venv=.venv
 ready=$venv/.tablectl-ready
 oldest='(3, 11)'
+systemd=/run/systemd/system # is there where systemd runs
 
 say() { printf 'tablectl: %s\n' "$*" >&2; }
 stop() {
@@ -36,29 +37,30 @@ missing_packages() {
     command -v mosquitto >/dev/null 2>&1 || printf ' mosquitto'
 }
 
-# Debian starts a broker on port 1883 when it installs mosquitto, and again at every boot. We need only the program: the
-# service is masked while the package is installed, and disabled after. RUNLEVEL=1 says the same where there is no systemd.
+# Debian starts a broker on port 1883 when it installs mosquitto, and again at every boot. We need only the program: systemd's
+# unit is masked while the package is installed and disabled after; where there is no systemd, runlevel 1 starts no service.
 install_packages() {
     log=$(mktemp)
-    mask=
+    broker=
+    unit=
     case " $* " in
-        *" mosquitto "*) [ ! -d /run/systemd/system ] || mask=mosquitto.service ;;
+        *" mosquitto "*) broker=mosquitto ;;
     esac
+    [ -z "$broker" ] || [ ! -d "$systemd" ] || unit=mosquitto.service
     say "installing the Debian packages $*"
-    [ -z "$mask" ] || $root systemctl mask "$mask" >>"$log" 2>&1
+    [ -z "$unit" ] || $root systemctl mask "$unit" >>"$log" 2>&1 || true
     failed=
     { $root apt-get update &&
         $root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } \
         >>"$log" 2>&1 </dev/null || failed=yes
-    if [ -n "$mask" ]; then
-        $root systemctl unmask "$mask" >>"$log" 2>&1 || failed=yes
-        [ -n "$failed" ] || $root systemctl disable "$mask" >>"$log" 2>&1 || true
-    fi
+    [ -z "$unit" ] || $root systemctl unmask "$unit" >>"$log" 2>&1 || true
     if [ -n "$failed" ]; then
         tail -n 5 "$log" >&2
         rm -f "$log"
         stop "the Debian packages could not be installed; once apt-get works again, install them: apt-get install $*"
     fi
+    [ -z "$unit" ] || $root systemctl disable "$unit" >>"$log" 2>&1 || true
+    [ -z "$broker" ] || $root update-rc.d "$broker" disable >>"$log" 2>&1 || true
     rm -f "$log"
 }
 

@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ["sh", "cat", "cp", "dirname", "env", "grep", "mkdir", "mktemp", "rm", "sha256sum", "tail", "true"]
 YES = "exit 0"
 NO = "exit 1"
+MAKES_VENV = 'case "$*" in "-m venv "*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;; esac'
 
 
 class Machine:
@@ -23,9 +24,13 @@ class Machine:
         self.calls = folder / "calls"
         self.calls.touch()
         script = (ROOT / "scripts/prepare.sh").read_text()
-        paths = 'PATH="$PATH:/usr/sbin:/sbin"'
-        assert paths in script
-        (self.checkout / "scripts/prepare.sh").write_text(script.replace(paths, 'PATH="$PATH"'))
+        for stands, here in [
+            ('PATH="$PATH:/usr/sbin:/sbin"', 'PATH="$PATH"'),
+            ("systemd=/run/systemd/system", f"systemd={folder}/systemd"),
+        ]:
+            assert stands in script
+            script = script.replace(stands, here)
+        (self.checkout / "scripts/prepare.sh").write_text(script)
         shutil.copy(ROOT / "pyproject.toml", self.checkout)
         for tool in TOOLS:
             found = shutil.which(tool)
@@ -125,7 +130,25 @@ def test_who_may_install_does_and_a_failure_says_what_is_left_to_do(user: str, m
     assert last.endswith("once apt-get works again, install them: apt-get install mosquitto")
 
 
-MAKES_VENV = 'case "$*" in "-m venv "*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;; esac'
+@pytest.mark.parametrize("init", ["systemd", "sysv"])
+def test_no_broker_is_started_neither_now_nor_at_the_next_boot(init: str, machine: Machine) -> None:
+    machine.lacks("mosquitto")
+    machine.has("id", "echo 0")
+    machine.has("python3", MAKES_VENV)
+    for name in ("apt-get", "systemctl", "update-rc.d"):
+        machine.has(name, YES)
+    if init == "systemd":
+        (machine.checkout.parent / "systemd").mkdir()
+    assert machine.prepare().returncode == 0
+    calls = [line.split(" ", 1)[1] for line in machine.calls.read_text().splitlines()]
+    install = calls.index("apt-get install -y --no-install-recommends mosquitto")
+    assert calls.index("update-rc.d mosquitto disable") > install
+    if init == "systemd":
+        assert calls.index("systemctl mask mosquitto.service") < install
+        assert install < calls.index("systemctl unmask mosquitto.service") < calls.index("systemctl disable mosquitto.service")
+    else:
+        assert "RUNLEVEL=1 apt-get" in machine.calls.read_text()
+        assert machine.called("systemctl") == []
 
 
 def test_what_is_there_is_left_alone_until_the_project_asks_for_something_else(machine: Machine) -> None:
