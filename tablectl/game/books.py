@@ -13,20 +13,21 @@ _INDEX = {card: index for index, card in enumerate(PACK)}
 
 
 class Books(msgspec.Struct, frozen=True):
-    """What is known of the shoe in use. `decks` is None while it was never seen to be loaded: its books are off.
+    """What is known of the shoe in use. `decks` and `remaining` are None while it was never seen to be loaded: its books are off.
 
     `seen` counts each face in the order of `cards.PACK`, one byte a face.
     """
 
     decks: int | None = None
+    remaining: int | None = None
     drawn: int = 0
     unread: int = 0
     seen: bytes = bytes(len(PACK))
 
-    @property
-    def remaining(self) -> int | None:
-        """Cards left in the shoe; None when the books are off."""
-        return None if self.decks is None else max(0, self.decks * len(PACK) - self.drawn)
+    @classmethod
+    def of_new_shoe(cls, decks: int) -> Books:
+        """The books of a shoe that was just loaded with so many packs."""
+        return cls(decks, decks * len(PACK))
 
     def copies(self, card: Card) -> int:
         """How often a face has come."""
@@ -39,11 +40,13 @@ class Books(msgspec.Struct, frozen=True):
 
     def with_card(self, card: Card) -> Books:
         """The books after a card left the shoe. A face is counted up to 255 times, far beyond any shoe."""
+        remaining = max(0, self.remaining - 1) if self.remaining is not None else None
         index = _INDEX.get(card)
         if index is None:
-            return Books(self.decks, self.drawn + 1, self.unread + 1, self.seen)
-        count = min(255, self.seen[index] + 1)
-        return Books(self.decks, self.drawn + 1, self.unread, b"%b%c%b" % (self.seen[:index], count, self.seen[index + 1 :]))
+            return Books(self.decks, remaining, self.drawn + 1, self.unread + 1, self.seen)
+        seen = self.seen
+        seen = b"%b%c%b" % (seen[:index], min(255, seen[index] + 1), seen[index + 1 :])
+        return Books(self.decks, remaining, self.drawn + 1, self.unread, seen)
 
     def state(self, *, past_cut: bool) -> ShoeState:
         """In a word, for the pit."""

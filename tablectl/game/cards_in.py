@@ -156,7 +156,7 @@ def shoe_loaded(state: State, loaded: ShoeLoaded) -> None:
     """A shuffled shoe was put in place; what was left of the old one is discarded."""
     if stopped_short(state):
         return
-    state.books = Books(decks=loaded.decks)
+    state.books = Books.of_new_shoe(loaded.decks)
     state.burn_left = state.rules.burn_cards
     state.past_cut = False
     state.claims_cards = False

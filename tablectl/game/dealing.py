@@ -41,10 +41,12 @@ class Route(msgspec.Struct, frozen=True):
 
 def due_hand(phase: PhaseName, round_: Round) -> Hand | None:
     """The hand that gets the next card, None when none does."""
-    if phase == "first_cards":
-        return next((hand for hand in round_.hands if not hand.cards), None)
-    if phase == "second_cards":
-        return next((hand for hand in round_.hands if len(hand.cards) < 2), None)
+    if phase in ("first_cards", "second_cards"):
+        wanted = 1 if phase == "first_cards" else 2
+        for hand in round_.hands:
+            if len(hand.cards) < wanted:
+                return hand
+        return None
     if phase != "players":
         return None
     acting = round_.acting

@@ -6,6 +6,7 @@ prompt, the check of a decision, the emulator and the tests all ask here, so the
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple, get_args
 
 from tablectl.cards import Rank
@@ -30,12 +31,9 @@ class Refusal(NamedTuple):
 
 def awaits_card(hand: Hand, round_: Round) -> bool:
     """Whether this hand, or another of its box, waits for a split's second card that comes before any decision (R29)."""
-    return len(hand.cards) < 2 or any(other.owed == "split" and len(other.cards) < 2 for other in _dealt_with(hand, round_))
-
-
-def _dealt_with(hand: Hand, round_: Round) -> tuple[Hand, ...]:
-    """The hands whose second cards come together with this one's: those marked as owed one already."""
-    return tuple(other for other in hands_of(round_, hand.box) if other.ended is None) if hand.split else ()
+    if len(hand.cards) < 2:
+        return True
+    return hand.split and any(other.owed == "split" for other in hands_of(round_, hand.box))
 
 
 def may_stand(hand: Hand, round_: Round) -> bool:
@@ -58,7 +56,18 @@ def refusal(hand: Hand, action: Action, round_: Round, rules: Rules) -> Refusal 
 
 def allowed(hand: Hand, round_: Round, rules: Rules) -> tuple[Action, ...]:
     """All that the hand whose turn it is may do."""
-    return tuple(action for action in ACTIONS if refusal(hand, action, round_, rules) is None)
+    if awaits_card(hand, round_):
+        return ()
+    if len(hand.cards) > 2:
+        return ACTIONS[:2]  # every other action is for the first two cards
+    actions: list[Action] = ["hit", "stand"]
+    if _double(hand, rules) is None:
+        actions.append("double")
+    if _split(hand, round_, rules) is None:
+        actions.append("split")
+    if _surrender(hand, round_, rules) is None:
+        actions.append("surrender")
+    return tuple(actions)
 
 
 def _double(hand: Hand, rules: Rules) -> Refusal | None:
@@ -76,7 +85,12 @@ def _double(hand: Hand, rules: Rules) -> Refusal | None:
         count -= 10
     if count in rules.double_on:
         return None
-    return Refusal("R21" if soft else "R19", {"total": count, "allowed": tuple(str(number) for number in rules.double_on)})
+    return Refusal("R21" if soft else "R19", {"total": count, "allowed": _texts(rules.double_on)})
+
+
+@lru_cache(maxsize=64)
+def _texts(numbers: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(map(str, numbers))
 
 
 def _split(hand: Hand, round_: Round, rules: Rules) -> Refusal | None:

@@ -26,8 +26,15 @@ class Said(NamedTuple):
     operands: tuple[tuple[str, Operand], ...] = ()
 
 
-SHUFFLE, PLACE_BETS = Said("shuffle"), Said("place_bets")
 DEAL_TO_DEALER, WAITING_SHOE = Said("deal_to_dealer"), Said("waiting_shoe")
+ELSEWHERE: dict[PhaseName, Said | None] = {
+    "betting": Said("place_bets"),
+    "shuffling": Said("shuffle"),
+    "closed": None,
+    "settling": None,
+    "suspended": None,
+}
+"""The prompts that depend on nothing but the phase."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -39,14 +46,10 @@ def words(said: Said) -> tuple[dict[str, Operand], str]:
 
 def current(phase: PhaseName, round_: Round, rules: Rules, *, burn_left: int, shoe_up: bool) -> Said | None:
     """What is to be done now in a game that is not suspended; None at a closed table."""
-    if phase == "betting":
-        return PLACE_BETS
-    if phase == "shuffling":
-        return SHUFFLE
+    if phase in ELSEWHERE:
+        return ELSEWHERE[phase]
     if phase == "insurance":
         return _offer(unanswered(round_), rules)
-    if phase in ("closed", "settling", "suspended"):
-        return None
     if not shoe_up:
         return WAITING_SHOE
     if phase == "burning":

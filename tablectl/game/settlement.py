@@ -7,7 +7,6 @@ rounded, in the favour the house names (R34).
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
@@ -91,7 +90,7 @@ def _surrendered(hand: Hand, rules: Rules, blackjack: bool | None) -> Settlement
             return None
         if blackjack:
             return Settlement("lose", 0, compared=True)
-    half, rounded = _to_chips(Fraction(hand.stake, 2), rules)
+    half, rounded = _to_chips(hand.stake, 2, rules)
     return Settlement("surrendered", half, rounded=rounded)
 
 
@@ -143,19 +142,20 @@ def _beyond_first_stake(hand: Hand) -> int:
 
 def _pay(stake: int, pays: str, rules: Rules) -> tuple[int, Rounded | None]:
     """The winnings on a stake at a ratio, in payable chips."""
-    return _to_chips(stake * _fraction(pays), rules)
+    winnings, per_stake = _ratio(pays)
+    return _to_chips(stake * winnings, per_stake, rules)
 
 
-def _to_chips(amount: Fraction, rules: Rules) -> tuple[int, Rounded | None]:
-    """R34: the amount as it can be paid, and in whose favour it was rounded."""
-    chips, rest = divmod(amount, rules.smallest_chip)
+def _to_chips(amount: int, parts: int, rules: Rules) -> tuple[int, Rounded | None]:
+    """R34: one of so many equal parts of an amount as it can be paid, and in whose favour it was rounded."""
+    chips, rest = divmod(amount, parts * rules.smallest_chip)
     if not rest:
         return chips * rules.smallest_chip, None
     return (chips + (rules.rounding == "player")) * rules.smallest_chip, rules.rounding
 
 
 @lru_cache(maxsize=64)
-def _fraction(pays: str) -> Fraction:
-    """`3:2` as a fraction, winnings to stake."""
+def _ratio(pays: str) -> tuple[int, int]:
+    """`3:2` as the winnings, and the stake that they are paid on."""
     winnings, stake = pays.split(":")
-    return Fraction(int(winnings), int(stake))
+    return int(winnings), int(stake)

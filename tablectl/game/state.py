@@ -127,6 +127,12 @@ class State:
         phase = self.phases.phase
         return self.resume_to if phase == "suspended" else phase
 
+    @property
+    def shoe_up(self) -> bool:
+        """Whether the shoe is there, as far as is known."""
+        shoe = self.devices.get("shoe")
+        return shoe is None or shoe.state == "up"
+
     def snapshot(self) -> tuple[Any, ...]:
         """All that the table knows, to be handed to `restore`."""
         return (self.phase, *(getattr(self, name) for name in KEPT))
@@ -372,13 +378,11 @@ class State:
 
     def prompt_current(self) -> None:
         """Say what is to be done now, where that is not what was said last."""
-        if self.phase == "suspended":
+        phase = self.phases.phase
+        if phase == "suspended":
             said: prompting.Said | None = prompting.call_supervisor(self.blockers[0])
         else:
-            shoe = self.devices.get("shoe")
-            said = prompting.current(
-                self.phase, self.round, self.rules, burn_left=self.burn_left, shoe_up=shoe is None or shoe.state == "up"
-            )
+            said = prompting.current(phase, self.round, self.rules, burn_left=self.burn_left, shoe_up=self.shoe_up)
         if said is not None and said != self.prompted:
             self.prompt(said)
 

@@ -92,7 +92,7 @@ class Table(State):
             self.at = observation.at
         TAKE_IN[type(observation)](self, observation)
         self.go_on()
-        if self.books.decks is not None and self.books.remaining == 0:
+        if self.books.remaining == 0:
             self.look_for_exhausted_shoe()
         self.prompt_current()
         return self.speak()
