@@ -1,7 +1,7 @@
-"""Rounds on file: observations as JSON lines, and between them what the house expects to be said. README.md in `houses/` has the format.
+"""Rounds on file: observations as JSON lines, and between them what the house expects to be said (see `houses/README.md`).
 
-`read` is strict: a directive that cannot be understood, or that could never fail, is a `BadRound` naming file and line. `complaints`
-plays the file through a table and returns every way in which the table did not say what the file expects.
+`read` is strict: a directive that cannot be understood, or that could never fail, is a `BadRound` naming file and line.
+`complaints` plays the file through a table and returns every way in which the table did not say what the file expects.
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ __all__ = ["BadRound", "RoundOnFile", "Step", "complaints", "files", "parse", "r
 Subset = dict[str, Any]
 
 CODES = frozenset(
-    """
-    shoe.burn_omitted shoe.card_unread shoe.impossible_card shoe.foreign_card shoe.missing_cards shoe.unshuffled shoe.books_unknown
-    shoe.not_cut shoe.past_cut_card shoe.exhausted shoe.pulled_back shoe.double_draw shoe.fault
-    deal.too_few_boxes deal.box_skipped deal.out_of_order deal.box_without_stake deal.dealer_second_card_early
-    deal.dealer_card_missing deal.extra_card deal.card_outside_round deal.while_suspended
-    dealer.drew_on_17 dealer.stopped_short dealer.drew_idle
-    action.illegal_double action.illegal_split action.illegal_surrender action.illegal_hit action.illegal_stand action.out_of_turn
-    action.not_authorised insurance.not_offered insurance.illegal
-    bet.below_min bet.above_max bet.late bet.not_chips bet.carried_removed pay.blackjack_late
-    felt.identity_mismatch felt.card_missing felt.card_appeared felt.card_moved felt.card_swapped felt.not_collected
-    felt.camera_moved felt.camera_lost link.lost link.corrupt link.clock rules.layout_mismatch
-    """.split()
+    f"{about}.{what}"
+    for about, wrongs in {
+        "shoe": "burn_omitted card_unread impossible_card foreign_card missing_cards unshuffled books_unknown not_cut "
+        "past_cut_card exhausted pulled_back double_draw fault",
+        "deal": "too_few_boxes box_skipped out_of_order box_without_stake dealer_second_card_early dealer_card_missing "
+        "extra_card card_outside_round while_suspended",
+        "dealer": "drew_on_17 stopped_short drew_idle",
+        "action": "illegal_double illegal_split illegal_surrender illegal_hit illegal_stand out_of_turn not_authorised",
+        "insurance": "not_offered illegal",
+        "bet": "below_min above_max late not_chips carried_removed",
+        "pay": "blackjack_late",
+        "felt": "identity_mismatch card_missing card_appeared card_moved card_swapped not_collected camera_moved camera_lost",
+        "link": "lost corrupt clock",
+        "rules": "layout_mismatch",
+    }.items()
+    for what in wrongs.split()
 )
 """Every alert there is, so that a `never` with a misspelt code is an error and not a test that cannot fail."""
 
@@ -73,7 +77,7 @@ class RoundOnFile:
 
 
 def files(folder: Path) -> list[Path]:
-    """The rounds on file in a folder, by name. Raises `FileNotFoundError` when there is none: no test may pass for want of a file."""
+    """The rounds on file in a folder, by name. Raises `FileNotFoundError` for none: no test passes for want of a file."""
     found = sorted(folder.glob("*.jsonl"))
     if not found:
         raise FileNotFoundError(f"no rounds on file in {folder}")
@@ -135,7 +139,7 @@ def parse(text: str, name: str) -> RoundOnFile:
 
 
 def complaints(round_: RoundOnFile) -> list[str]:
-    """Play the file through a fresh table of its house; each complaint names the line that was not met. Empty: all is as expected."""
+    """Play the file through a fresh table of its house; each complaint names the line that was not met. None: all is well."""
     table = Table(rules.load(round_.house).house)
     wrong: list[str] = []
     alerts: list[str] = []
