@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tablectl.cards import Card
 from tablectl.game.bets_in import close_betting, stopped_short
 from tablectl.game.books import Books
@@ -9,11 +11,14 @@ from tablectl.game.dealing import Route, due_place, idle_code, route, unanswered
 from tablectl.game.phases import BETWEEN_ROUNDS
 from tablectl.game.round import Hand, find, hands_of
 from tablectl.game.state import Held, State
-from tablectl.notices import Alert, Operand
+from tablectl.notices import Operand
 from tablectl.observations import CardDrawn, CutCard, ShoeFault, ShoeLoaded
 from tablectl.places import BoxPlace, Place
 
-__all__ = ["card_drawn", "cut_card", "shoe_fault", "shoe_loaded"]
+__all__ = ["card_drawn", "cut_card", "place_card", "shoe_fault", "shoe_loaded"]
+
+MOST_HELD = 12 * 52
+"""No shoe holds more cards than these; what is drawn beyond them is said, and not kept."""
 
 FAULT_ALERTS = {"pulled_back": "shoe.pulled_back", "foreign_card": "shoe.foreign_card"}
 """Faults that have an alert of their own; any other is `shoe.fault`. The words are those that profiles map to."""
@@ -25,71 +30,65 @@ def card_drawn(state: State, drawn: CardDrawn) -> None:
     state.books = state.books.with_card(drawn.card)
     if not known_before:
         state.alert("shoe.books_unknown")
-    _place(state, drawn)
-    _check_face(state, drawn)
+    place = place_card(state, drawn)
+    _check_face(state, drawn, place)
 
 
-def _check_face(state: State, drawn: CardDrawn) -> None:
+def _check_face(state: State, drawn: CardDrawn, place: Place | None) -> None:
     """What the card's face alone tells: unread, or one copy more than there can be."""
     card = drawn.card
     if card is Card.UNREAD:
         state.shoe_notice()
-        state.alert("shoe.card_unread", cards=(card,), place=words(drawn.to))
+        state.alert("shoe.card_unread", cards=(card,), place=words(place))
     elif state.books.decks is not None and state.books.impossible(card):
         state.alert("shoe.impossible_card", cards=(card,), count=state.books.copies(card), decks=state.books.decks)
 
 
-def _place(state: State, drawn: CardDrawn) -> None:
+def place_card(state: State, drawn: CardDrawn) -> Place | None:
+    """Find a card its place in the game, or say what is wrong with it. Gives the place where it lies, as far as is known."""
     phase = state.phase
-    if phase in ("suspended", "closed"):
-        code = "deal.while_suspended" if phase == "suspended" else "deal.card_outside_round"
-        _hold(state, drawn, drawn.to, state.alert(code, cards=(drawn.card,)))
-    elif phase == "burning":
-        _burn(state, drawn)
-    elif phase in BETWEEN_ROUNDS:
+    if phase == "suspended":
+        state.alert("deal.while_suspended", cards=(drawn.card,))
+        return _hold(state, drawn, drawn.to)
+    if phase == "closed":
+        return _wrong(state, drawn, "deal.card_outside_round", drawn.to)
+    if phase == "burning":
+        return _burn(state, drawn)
+    if phase in BETWEEN_ROUNDS:
         if state.claims_cards:
-            _after_the_round(state, drawn)
-        elif close_betting(state):
-            _in_round(state, drawn)
-        else:
-            _no_round(state, drawn)
-    elif phase == "insurance" and (hand := unanswered(state.round)):
-        _wrong(state, drawn, "insurance.not_offered", drawn.to, hand)
-    else:
-        _in_round(state, drawn)
+            return _after_the_round(state, drawn)
+        return _in_round(state, drawn) if close_betting(state) else _no_round(state, drawn)
+    if phase == "insurance" and (hand := unanswered(state.round)):
+        return _wrong(state, drawn, "insurance.not_offered", drawn.to, hand)
+    return _in_round(state, drawn)
 
 
-def _burn(state: State, drawn: CardDrawn) -> None:
+def _burn(state: State, drawn: CardDrawn) -> Place | None:
     """R04: the next cards are burned, whether the shoe marks them or not."""
     if drawn.to in (None, "burn"):
         state.burn_left -= 1
-        state.lay(drawn.card, "burn", drawn.source)
-    else:
-        _wrong(state, drawn, "shoe.burn_omitted", drawn.to, count=state.burn_left)
+        return state.lay(drawn.card, "burn", drawn.source)
+    return _wrong(state, drawn, "shoe.burn_omitted", drawn.to, numbers={"count": state.burn_left})
 
 
-def _no_round(state: State, drawn: CardDrawn) -> None:
+def _no_round(state: State, drawn: CardDrawn) -> Place | None:
     """A card came though the deal may not start; where that was said already, the card waits with it."""
     if state.phase == "suspended":
-        _hold(state, drawn, drawn.to, state.blockers[-1])
-    else:
-        _wrong(state, drawn, "deal.card_outside_round", drawn.to)
+        return _hold(state, drawn, drawn.to)
+    return _wrong(state, drawn, "deal.card_outside_round", drawn.to)
 
 
-def _after_the_round(state: State, drawn: CardDrawn) -> None:
+def _after_the_round(state: State, drawn: CardDrawn) -> Place | None:
     """A card after the round closed and before the next stake belongs to that round."""
     place = drawn.to or "dealer"
     if isinstance(place, BoxPlace):
         hands = hands_of(state.round, place.box)
         code = "deal.extra_card" if hands else "deal.box_without_stake"
-        _wrong(state, drawn, code, place, hands[-1] if hands else None)
-    elif place == "burn":
-        _wrong(state, drawn, "deal.card_outside_round", place)
-    else:
-        _wrong(state, drawn, idle_code(state.round), place)
+        return _wrong(state, drawn, code, place, hands[-1] if hands else None)
+    return _wrong(state, drawn, "deal.card_outside_round" if place == "burn" else idle_code(state.round), place)
 
 
-def _in_round(state: State, drawn: CardDrawn) -> None:
+def _in_round(state: State, drawn: CardDrawn) -> Place | None:
     way = route(state.phase, state.round, drawn.to, state.rules)
     for hand in way.stands:
         state.end_hand(hand, "stood")
@@ -97,10 +96,9 @@ def _in_round(state: State, drawn: CardDrawn) -> None:
         state.go_on()
         way = route(state.phase, state.round, way.to, state.rules)
     if way.code:
-        _wrong(state, drawn, way.code, way.to, way.blamed, **_numbers(state, way))
-    else:
-        state.dealt_since_load = True
-        state.lay(drawn.card, way.to, drawn.source)
+        return _wrong(state, drawn, way.code, way.to, way.blamed, _numbers(state, way))
+    state.dealt_since_load = True
+    return state.lay(drawn.card, way.to, drawn.source)
 
 
 def _numbers(state: State, way: Route) -> dict[str, Operand]:
@@ -109,22 +107,28 @@ def _numbers(state: State, way: Route) -> dict[str, Operand]:
     return {"place": words(way.to), "due": words(due)}
 
 
-def _wrong(state: State, drawn: CardDrawn, code: str, place: Place | None, hand: Hand | None = None, **operands: Operand) -> None:
+def _wrong(
+    state: State,
+    drawn: CardDrawn,
+    code: str,
+    place: Place | None,
+    hand: Hand | None = None,
+    numbers: Mapping[str, Operand] | None = None,
+) -> Place | None:
     """Say what is wrong with a card. Where that stops the game the card waits for a ruling; else it counts where it lies."""
     if code.startswith("dealer."):
-        operands["total"] = state.round.dealer_total
+        numbers = {"total": state.round.dealer_total}
     box = place.box if isinstance(place, BoxPlace) else None
-    alert = state.alert(code, operands, hand=hand, box=box, cards=(drawn.card,))
-    if alert is None or alert not in state.blockers:
-        if place is not None:
-            state.lay(drawn.card, place, drawn.source)
-        return
-    _hold(state, drawn, place, alert)
+    alert = state.alert(code, numbers, hand=hand, box=box, cards=(drawn.card,))
+    if alert is not None and alert in state.blockers:
+        return _hold(state, drawn, place)
+    return state.lay(drawn.card, place, drawn.source) if place is not None else None
 
 
-def _hold(state: State, drawn: CardDrawn, place: Place | None, alert: Alert | None) -> None:
-    """Keep a card that has no place in the game yet; where something saw it lie, say so."""
-    state.held = (*state.held, Held(drawn.card, place, drawn.source, alert.id if alert else 0))
+def _hold(state: State, drawn: CardDrawn, place: Place | None) -> Place | None:
+    """Keep a card that has no place in the game until the newest of what stops it is ruled on; where it was seen, say so."""
+    if len(state.held) < MOST_HELD:
+        state.held = (*state.held, Held(drawn.card, place, drawn.source, state.blockers[-1].id))
     if place == "dealer":
         state.dealt(drawn.card, place, drawn.source, (*state.round.dealer, drawn.card))
     elif isinstance(place, BoxPlace):
@@ -133,6 +137,7 @@ def _hold(state: State, drawn: CardDrawn, place: Place | None, alert: Alert | No
         state.dealt(drawn.card, where, drawn.source, (*hand.cards, drawn.card) if hand else (drawn.card,))
     elif place == "burn":
         state.dealt(drawn.card, place, drawn.source, ())
+    return place
 
 
 def words(place: Place | None) -> str:
@@ -180,11 +185,15 @@ def shoe_fault(state: State, fault: ShoeFault) -> None:
         state.faults = tuple(pair for pair in state.faults if pair[0] != fault.code)
         state.resume(*(alert for alert in ended if not _needs_ruling(state, alert)))
         return
+    if any(code == fault.code for code, _ in state.faults):
+        return  # it still lasts
     alert = state.alert(FAULT_ALERTS.get(fault.code, "shoe.fault"), fault=fault.code, text=fault.text or fault.code)
     if alert:
         state.faults = (*state.faults, (fault.code, alert.id))
 
 
 def _needs_ruling(state: State, alert: int) -> bool:
-    """An integrity alert does not end with the fault that raised it."""
-    return any(open_.id == alert and open_.ack_required for open_ in state.open_alerts)
+    """An integrity alert does not end with the fault that raised it, nor one that a card waits for."""
+    return any(held.alert == alert for held in state.held) or any(
+        open_.id == alert and open_.ack_required for open_ in state.open_alerts
+    )

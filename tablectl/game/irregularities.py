@@ -44,7 +44,7 @@ CATALOGUE: dict[str, Irregularity] = {
     "deal.dealer_card_missing": Irregularity("critical", True, rule="R10"),
     "deal.extra_card": Irregularity("critical", True, rule="R20"),
     "deal.card_outside_round": Irregularity("critical", True),
-    "deal.while_suspended": Irregularity("critical", True),
+    "deal.while_suspended": Irregularity("critical", False),
     "dealer.drew_on_17": Irregularity("critical", True, rule="R32"),
     "dealer.stopped_short": Irregularity("critical", True, rule="R32"),
     "dealer.drew_idle": Irregularity("warning", False, rule="R33"),

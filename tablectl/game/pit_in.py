@@ -1,12 +1,12 @@
-"""What comes from the devices and the supervisor: links, rulings, acknowledgements, the passing of time."""
+"""What comes from the devices and the supervisor: links, acknowledgements, the passing of time."""
 
 from __future__ import annotations
 
 from tablectl.game.state import State
 from tablectl.notices import DeviceState, Status
-from tablectl.observations import Ack, Link, Ruling, Tick
+from tablectl.observations import Ack, Link, Tick
 
-__all__ = ["ack", "link", "ruling", "tick"]
+__all__ = ["ack", "link", "tick"]
 
 
 def link(state: State, seen: Link) -> None:
@@ -25,10 +25,6 @@ def link(state: State, seen: Link) -> None:
 def ack(state: State, seen: Ack) -> None:
     """A supervisor has seen an alert: it is no longer open. What the game waits for still needs a ruling."""
     state.open_alerts = tuple(alert for alert in state.open_alerts if alert.id != seen.alert or alert in state.blockers)
-
-
-def ruling(state: State, ruled: Ruling) -> None:
-    """A supervisor decides what a suspended game does next."""
 
 
 def tick(state: State, _: Tick) -> None:

@@ -75,6 +75,9 @@ _ORDER: dict[type[Any], int] = {
 }
 _rank = itemgetter(0)
 
+MOST_OPEN = 99
+"""How many open alerts are kept in sight beside the newest; the ledger has them all."""
+
 
 class Held(NamedTuple):
     """A card that was drawn but has no place in the game until a supervisor rules; `place` None: nothing saw where it went."""
@@ -207,7 +210,7 @@ class State:
         alert = Alert(0, self.at, self.round.number, self.cause, *fields)
         self.round = replace(self.round, alerts=self.round.alerts + 1)
         if known.severity != "info":
-            self.open_alerts = (*self.open_alerts, alert)
+            self.open_alerts = (*self.open_alerts[-MOST_OPEN:], alert)
         if suspends and self.phase != "closed":
             self.suspend(alert)
         return alert
@@ -254,13 +257,15 @@ class State:
             self.paid_late = ()
             self.round = Round(self.round.number + 1, opened_at=self.at)
 
-    def lay(self, card: Card, place: Place, source: str | None) -> None:
-        """Put a card where it belongs: into a hand, to the dealer, or to the burned cards."""
+    def lay(self, card: Card, place: Place, source: str | None) -> Place:
+        """Put a card where it belongs, into a hand, to the dealer, or to the burned cards; gives that place in full."""
         if place == "dealer":
             cards = (*self.round.dealer, card)
             self.round = replace(self.round, dealer=cards, cards=self.round.cards + 1)
             self.dealt(card, place, source, cards)
         elif isinstance(place, BoxPlace):
+            if place.hand is None:
+                place = BoxPlace(place.box, 0)
             hand = find(self.round, place.box, place.hand or 0)
             cards = (*hand.cards, card) if hand else (card,)
             if hand:
@@ -268,6 +273,7 @@ class State:
             self.dealt(card, place, source, cards)
         else:
             self.dealt(card, "burn", source, ())
+        return place
 
     def _take(self, hand: Hand, cards: tuple[Card, ...]) -> None:
         """Give a hand its new cards, and end it where they end it."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tablectl.game import bets_in, cards_in, pit_in, play_in
+from tablectl.game import bets_in, cards_in, pit_in, play_in, rulings
 from tablectl.game.dealing import due_place, unanswered
 from tablectl.game.legality import ACTIONS, Refusal, awaits_card, refusal
 from tablectl.game.round import Hand
@@ -53,7 +53,7 @@ TAKE_IN: dict[type[Any], Callable[[State, Any], None]] = {
     Link: pit_in.link,
     NoMoreBets: bets_in.no_more_bets,
     Paid: play_in.paid,
-    Ruling: pit_in.ruling,
+    Ruling: rulings.ruling,
     Seat: bets_in.seat,
     ShoeFault: cards_in.shoe_fault,
     ShoeLoaded: cards_in.shoe_loaded,
