@@ -78,7 +78,7 @@ Operand = str | int | bool | tuple[str, ...] | None
 """What a text may be filled in with."""
 
 
-class Said(msgspec.Struct, frozen=True, tag_field="notice"):
+class Said(msgspec.Struct, frozen=True, gc=False, tag_field="notice"):
     """What all notices share."""
 
     seq: int

@@ -15,7 +15,7 @@ HandNumber = Annotated[int, msgspec.Meta(ge=0, le=99)]
 """A hand of a box: 0, then 1, 2 ... as splits add hands."""
 
 
-class BoxPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class BoxPlace(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """A hand of a box. Without `hand` it is the hand of that box which the next card is due to, or else its first."""
 
     box: Box

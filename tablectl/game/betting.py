@@ -33,7 +33,7 @@ class Limit(NamedTuple):
     limit: int
 
 
-class Stakes(msgspec.Struct, frozen=True):
+class Stakes(msgspec.Struct, frozen=True, gc=False):
     """All stakes before the deal, in the order in which their bettors came; and what the last round left in place."""
 
     laid: tuple[Stake, ...] = ()

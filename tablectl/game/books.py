@@ -12,7 +12,7 @@ __all__ = ["Books"]
 _INDEX = {card: index for index, card in enumerate(PACK)}
 
 
-class Books(msgspec.Struct, frozen=True):
+class Books(msgspec.Struct, frozen=True, gc=False):
     """What is known of the shoe in use. `decks` and `remaining` are None while it was never seen to be loaded: its books are off.
 
     `seen` counts each face in the order of `cards.PACK`, one byte a face.

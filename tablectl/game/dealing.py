@@ -27,7 +27,7 @@ __all__ = ["Route", "dealer_due", "due_hand", "due_place", "route"]
 Spot = Hand | Literal["dealer"]
 
 
-class Route(msgspec.Struct, frozen=True):
+class Route(msgspec.Struct, frozen=True, gc=False):
     """Where a card came to lie and what follows: the hands that stand by it, or the code of what is wrong.
 
     `blamed` is the hand an irregularity is about (the one passed over, the one that got a card too many).

@@ -24,7 +24,7 @@ Owed = Literal["hit", "double", "split"]
 """The decision that asked for a card which has not come yet."""
 
 
-class Stake(msgspec.Struct, frozen=True):
+class Stake(msgspec.Struct, frozen=True, gc=False):
     """What one bettor has on a box before the deal; `by` is None for the box's nameless holder."""
 
     box: int
@@ -32,7 +32,7 @@ class Stake(msgspec.Struct, frozen=True):
     amount: int
 
 
-class Hand(msgspec.Struct, frozen=True):
+class Hand(msgspec.Struct, frozen=True, gc=False):
     """One hand of a box.
 
     `stake` is all that lies on it, `first_stake` what it began with. `insurance` belongs to hand 0 of a box: None until the box
@@ -58,7 +58,7 @@ class Hand(msgspec.Struct, frozen=True):
         return self.stake + (self.insurance or 0)
 
 
-class Round(msgspec.Struct, frozen=True):
+class Round(msgspec.Struct, frozen=True, gc=False):
     """A round, from its first stake to its last settlement. `opened_at` is the time of the observation that opened it."""
 
     number: int

@@ -23,7 +23,7 @@ __all__ = ["Settlement", "dealer_blackjack", "natural", "settle"]
 Rounded = Literal["house", "player"]
 
 
-class Settlement(msgspec.Struct, frozen=True):
+class Settlement(msgspec.Struct, frozen=True, gc=False):
     """How a hand ended. `compared` tells whether the dealer's total had a part in it."""
 
     result: Result
