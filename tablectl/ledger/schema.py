@@ -1,0 +1,150 @@
+"""The ledger as an SQLite file: its tables, how it is opened, and what SQLite's complaints mean to a person.
+
+Entries are append-only, and the file itself says so: triggers refuse a change, a removal, and a number that is not the next one
+(which also stops `INSERT OR REPLACE`, whose hidden delete fires no trigger). This guards against our own mistakes and a careless
+hand in the `sqlite3` shell, not against someone who drops the triggers.
+
+The file is in WAL mode and the writer commits with `synchronous=FULL`: what `commit` returned from survives a power cut. Readers
+are other connections, one a thread, and see committed entries only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from tablectl.errors import LedgerError
+
+__all__ = ["BUSY_SECONDS", "check", "connect", "faults", "lay_out"]
+
+APPLICATION = 0x7461626C
+"""`tabl`: what SQLite's header says whose file this is."""
+
+VERSION = 1
+BUSY_SECONDS = 5.0
+"""How long a write waits for another connection's."""
+
+_TABLES = """
+CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY CHECK (seq > 0),
+    kind TEXT NOT NULL CHECK (kind <> ''),
+    body BLOB NOT NULL
+) STRICT;
+CREATE INDEX notices ON entries (seq) WHERE kind = 'notice';
+CREATE TRIGGER entries_without_gap BEFORE INSERT ON entries
+WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM entries)
+BEGIN SELECT raise(ABORT, 'an entry must have the next number'); END;
+CREATE TRIGGER entries_unchanged BEFORE UPDATE ON entries
+BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER entries_kept BEFORE DELETE ON entries
+BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
+CREATE TABLE latest (
+    name TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    body BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE cursors (
+    name TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+_MEANINGS = {
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "is read-only",
+    sqlite3.SQLITE_BUSY: "is locked by another program",
+    sqlite3.SQLITE_LOCKED: "is locked by another program",
+    sqlite3.SQLITE_NOTADB: "is no ledger: not an SQLite file",
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+    sqlite3.SQLITE_IOERR: "cannot be read or written",
+    sqlite3.SQLITE_PERM: "may not be opened",
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+    sqlite3.SQLITE_TOOBIG: "an entry is too large",
+}
+
+
+@contextmanager
+def faults(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the file system complain of into a `LedgerError` that names the ledger."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:  # raised by the module itself: our own mistake, such as a connection used after it was closed
+            raise
+        meaning = _MEANINGS.get(code & 0xFF, "cannot be used")
+        raise LedgerError(f"{meaning} ({error})", where=str(path)) from error
+    except OSError as error:
+        raise LedgerError(f"cannot be opened: {error.strerror}", where=str(path)) from error
+
+
+def connect(path: Path, *, read_only: bool = False, durable: bool = False, patience: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """Open a connection to an existing file, for the calling thread alone. Call it within `faults`.
+
+    `read_only` connections refuse every change; they still open the file for writing where they may, so that the last one to
+    close clears the write-ahead log away. `durable` commits reach the disk before they return; others survive a crash of the
+    program, not a power cut. A write waits `patience` seconds for another connection's.
+    """
+    address = f"file:{quote(str(path))}?mode=rw"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=patience)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        connection.execute("PRAGMA journal_size_limit = 16777216")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+        if not durable:  # leave moving the log into the file to the writer, which has reason to wait for the disk
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def lay_out(connection: sqlite3.Connection, first: bytes) -> None:
+    """Make the tables in an empty file, and the first entry with them: both are there, or neither."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _statements(_TABLES):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("INSERT INTO entries VALUES (1, 'pin', ?)", (first,))
+    connection.execute("INSERT INTO latest VALUES ('pin', 1, ?)", (first,))
+    connection.execute("COMMIT")
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines():
+        statement += line + "\n"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def check(connection: sqlite3.Connection, path: Path) -> bytes:
+    """See that a file is a ledger of this version, and give its first entry's body.
+
+    Reads the file's head, its first and its last entry: quick whatever its size. Raises `LedgerError`.
+    """
+    where = str(path)
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION:
+        raise LedgerError(
+            "is no ledger: " + ("it is empty" if path.stat().st_size == 0 else "another program's file"), where=where
+        )
+    if version != VERSION:
+        raise LedgerError(f"is a ledger of version {version}; this program reads version {VERSION}", where=where)
+    first = connection.execute("SELECT kind, body FROM entries WHERE seq = 1").fetchone()
+    if first is None or first[0] != "pin":
+        raise LedgerError("is damaged: its first entry is no pin", where=where)
+    connection.execute("SELECT body FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+    body: bytes = first[1]
+    return body
