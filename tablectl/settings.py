@@ -13,7 +13,7 @@ import msgspec
 from tablectl.errors import ConfigError
 from tablectl.observations import explain
 
-__all__ = ["MAX_BYTES", "digest", "line_of", "read_toml"]
+__all__ = ["MAX_BYTES", "digest", "digest_of", "line_of", "read_toml"]
 
 MAX_BYTES = 1 << 20
 """A configuration file larger than this is none of ours."""
@@ -27,6 +27,12 @@ _PART = re.compile(r"""[^.\[\]"']+|"[^"]*"|'[^']*'|\[\d+\]""")
 def digest(data: bytes) -> str:
     """SHA-256 of a file's bytes, in hexadecimal: what a ledger pins."""
     return hashlib.sha256(data).hexdigest()
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file of any length, in hexadecimal. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_toml(path: Path, kind: type[T], error: type[ConfigError] = ConfigError) -> tuple[T, bytes]:

@@ -62,8 +62,10 @@ def settle(hand: Hand, round_: Round, rules: Rules, *, dealer_finished: bool) ->
     if not blackjack:
         return main
     won, rounded = _pay(insured, rules.insurance_pays, rules)
-    result: Result = "push" if natural(hand, rules) and rules.blackjack_tie == "lose" else main.result
     returned = main.returned + insured + won
+    result = main.result
+    if main.result == "lose" and natural(hand, rules):
+        result, returned = "push", returned + hand.stake  # R13: it loses uninsured; insured the stake comes back
     return msgspec.structs.replace(main, result=result, returned=returned, rounded=main.rounded or rounded)
 
 

@@ -1,0 +1,132 @@
+"""One table being replayed: observations into the game, notices into the ledger, and from there to stdout and the broker.
+
+A notice exists once it is committed, so nothing is printed or published before. At full speed the commits are in batches; a
+replay that keeps the recorded pace commits after each observation, as a live table does.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tablectl.cli.feeding import Feeding
+from tablectl.errors import BrokerError
+from tablectl.game.table import Table
+from tablectl.game.view import encode as encode_view
+from tablectl.ledger.pin import Pin
+from tablectl.ledger.store import Ledger
+from tablectl.mqtt.address import Address
+from tablectl.mqtt.publisher import Publisher
+from tablectl.notices import Notice
+from tablectl.observations import encode as encode_observation
+from tablectl.recording.sources import Seen
+
+__all__ = ["BATCH", "Session", "with_bar"]
+
+BATCH = 500
+"""Observations in one commit, at full speed."""
+
+
+class Session:
+    """A table, its ledger (None: none is kept), and its publisher. A context manager: leaving it commits what was seen.
+
+    `patience` is how many seconds the broker has to answer at the beginning, and to take what is untold at the end.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        pin: Pin,
+        *,
+        ledger: Path | None = None,
+        broker: Address | None = None,
+        batch: int = BATCH,
+        patience: float = 60.0,
+        write: Callable[[bytes], object] | None = None,
+        tell: Callable[[Notice], object] | None = None,
+    ) -> None:
+        self._pin = pin
+        self._path = ledger
+        self._broker = broker
+        self._batch = batch
+        self._patience = patience
+        self._write = write
+        self._feeding = Feeding(table, tell=tell)
+        self._table = table
+        self._stack = ExitStack()
+        self._ledger: Ledger | None = None
+        self._publisher: Publisher | None = None
+        self._unwritten: list[bytes] = []
+        self._uncommitted = 0
+
+    @property
+    def exit_code(self) -> int:
+        """3 when there was an alert of severity critical, else 0."""
+        return self._feeding.exit_code
+
+    def __enter__(self) -> Self:
+        """Make the ledger, reach the broker. Raises `LedgerError`, `BrokerError`."""
+        with ExitStack() as stack:
+            path = self._path
+            if path is None and self._broker is not None:
+                path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tablectl-"))) / "replay.db"
+            if path is not None:
+                self._ledger = stack.enter_context(Ledger.create(path, self._pin))
+            if path is not None and self._broker is not None:
+                self._publisher = stack.enter_context(Publisher(path, self._broker))
+                self._publisher.wait_online(min(self._patience, 10.0))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Commit and hand on what was seen, whatever happened; then close the publisher and the ledger, in that order."""
+        with self._stack:
+            self._commit()
+
+    def take(self, seen: Seen) -> None:
+        """Feed one observation."""
+        lines = self._feeding.feed(seen.observation, where=seen.where)
+        self._unwritten += lines
+        self._uncommitted += 1
+        last = self._uncommitted >= self._batch
+        if self._ledger is not None:
+            # The retained view is the latest committed one: within a batch only the last is ever seen.
+            self._ledger.append(encode_observation(seen.observation), lines, encode_view(self._table) if last else None)
+        if last:
+            self._commit()
+
+    def finish(self) -> None:
+        """Commit the rest, and wait until the broker has all of it. Raises `BrokerError` when it does not take it in time."""
+        self._commit()
+        if self._publisher is not None and not self._publisher.drain(self._patience):
+            trouble = self._publisher.trouble or "no acknowledgement"
+            raise BrokerError(f"has not taken all notices within {self._patience:g} s: {trouble}", where=str(self._broker))
+
+    def _commit(self) -> None:
+        if self._ledger is not None:
+            self._ledger.commit()
+        if self._publisher is not None:
+            self._publisher.wake()
+        lines, self._unwritten = self._unwritten, []
+        self._uncommitted = 0
+        if self._write is not None:
+            for line in lines:
+                self._write(line + b"\n")
+
+
+def with_bar(stream: Iterator[Seen], *, size: int, position: Callable[[], int]) -> Iterator[Seen]:
+    """Show a bar on stderr while a long stream goes by. `position` tells how many of `size` bytes were read."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("replay", total=size)
+        for count, seen in enumerate(stream):
+            if count % 200 == 0:
+                progress.update(task, completed=position())
+            yield seen
