@@ -1,0 +1,109 @@
+"""Framing kinds: how a frame is told from the bytes around it.
+
+Each kind is a small settings type that stands in a profile as `[[frames]]` with `kind = "..."`. Three kinds are *marked*: a frame
+begins with known bytes, so that a false start is left behind at the next one. Two are *ended*: a frame is what stands before
+a known byte. A scanner looks for all marked frames of a profile at once, or for its one ended frame.
+
+A scanner keeps the promise that everything rests on: what it finds depends on the bytes alone, never on how they were split
+into reads. It never looks back further than the longest frame, so what it needs kept is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from tablectl.shoe.ended import Ended, Lines, Records
+from tablectl.shoe.frames import Candidate, Frame, unhex
+from tablectl.shoe.marked import Delimited, Fixed, LengthPrefixed, Marked
+
+__all__ = ["FRAMINGS", "AnyFrame", "EndedScanner", "Judge", "MarkedScanner", "Scanner"]
+
+FRAMINGS: dict[str, type[Frame]] = {
+    "delimited": Delimited,
+    "fixed": Fixed,
+    "length_prefixed": LengthPrefixed,
+    "lines": Lines,
+    "records": Records,
+}
+"""Every framing kind that a profile may name."""
+
+AnyFrame = Delimited | Fixed | LengthPrefixed | Lines | Records
+
+Judge = Callable[[Candidate], int]
+"""Takes a candidate and says where to look on: its end when it is a frame, its `retry` when it is none."""
+
+
+class Scanner(Protocol):
+    """Finds frames in a buffer."""
+
+    longest: int
+    filling: bytes
+
+    def scan(self, buffer: bytes, position: int, final: bool, judge: Judge) -> int:
+        """Show every candidate at or after `position` to `judge`, in order; return from where on bytes must be kept.
+
+        What stands before that and was in no candidate is noise. `final` says that no more bytes come.
+        """
+
+
+class MarkedScanner:
+    """Looks for several marked frames at once. Of two that begin at the same byte, the one that stands first in the profile."""
+
+    filling = b""
+
+    def __init__(self, frames: list[Marked]):
+        self.longest = max(frame.size for frame in frames)
+        self._frames = {f"f{index}": frame for index, frame in enumerate(frames)}
+        heads = [frame.head(group) for group, frame in self._frames.items()]
+        self._head = re.compile(b"|".join(heads), re.DOTALL)
+        self._partial = re.compile(b"(?:" + b"|".join(frame.partial() for frame in frames) + rb")\Z", re.DOTALL)
+
+    def scan(self, buffer: bytes, position: int, final: bool, judge: Judge) -> int:
+        """See `Scanner.scan`."""
+        unfinished = len(buffer) if final else self._unfinished(buffer, position)
+        while True:
+            if unfinished < position:
+                unfinished = self._unfinished(buffer, position)
+            match = self._head.search(buffer, position)
+            # A frame inside one that may yet become whole has to wait, or the answer would depend on the reads.
+            if match is None or unfinished < match.start():
+                return unfinished
+            frame = self._frames[str(match.lastgroup)]
+            found = frame.candidate(buffer, match.start(), match.end())
+            if found is None:
+                if not final:
+                    return match.start()
+                found = Candidate(match.start(), match.end(), match.start() + 1, frame.name, b"", "cut short")
+            position = judge(found)
+
+    def _unfinished(self, buffer: bytes, position: int) -> int:
+        match = self._partial.search(buffer, max(position, len(buffer) - self.longest + 1))
+        return match.start() if match else len(buffer)
+
+
+class EndedScanner:
+    """Looks for one ended frame: between two end bytes, the longest tail of what stands there that is a frame."""
+
+    def __init__(self, frame: Ended):
+        self.longest = frame.longest
+        self.filling = frame.filling()
+        self._frame = frame
+        self._end = unhex(frame.end)
+        self._suffix = re.compile(frame.suffix() + rb"\Z", re.DOTALL)
+        end = re.escape(self._end)
+        # Runs of end bytes too close for a frame between them are passed over at once; possessive, so in linear time.
+        self._too_short = re.compile(b"(?:[^" + end + b"]{0,%d}" % max(0, frame.shortest - 2) + end + b")++", re.DOTALL)
+
+    def scan(self, buffer: bytes, position: int, final: bool, judge: Judge) -> int:
+        """See `Scanner.scan`."""
+        while True:
+            skipped = self._too_short.match(buffer, position)
+            if skipped:
+                position = skipped.end()
+            end = buffer.find(self._end, position) + 1
+            if not end:
+                return len(buffer) if final else max(position, len(buffer) - self.longest)
+            match = self._suffix.search(buffer, max(position, end - self.longest), end)
+            position = judge(self._frame.candidate(buffer, match)) if match else end

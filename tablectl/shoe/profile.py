@@ -1,0 +1,162 @@
+"""Firmware profiles: everything that is particular to one make of shoe or pad, as data.
+
+A profile is one TOML file, its test vectors another beside it (`NAME.vectors.toml`), so that a new vector never changes the
+profile's digest. Makers publish no specifications: a value that is a guess carries a comment that ends in `; assumed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from tablectl.errors import ProfileError
+from tablectl.resources import named_files
+from tablectl.settings import as_dict, digest, line_of, read_toml
+from tablectl.shoe.fields import FIELDS, AnyField
+from tablectl.shoe.framings import FRAMINGS, AnyFrame
+from tablectl.shoe.messages import Command, Flaw, Message
+from tablectl.shoe.wire import Wire
+
+__all__ = ["ASSUMED", "FOLDER", "Held", "LinkSettings", "Profile", "ProfileFile", "SameFrame", "load", "names"]
+
+ASSUMED = "; assumed"
+FOLDER = "firmware_profiles"
+
+
+class LinkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the serial port is set."""
+
+    baud: Annotated[int, msgspec.Meta(ge=50, le=4_000_000)]
+    bits: Literal[5, 6, 7, 8]
+    parity: Literal["none", "even", "odd", "mark", "space"]
+    stop: Literal[1, 2]
+
+
+class SameFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="rule", tag="same_frame"):
+    """A frame of one of these kinds that equals the one just before it, to the byte, is the same message sent again.
+
+    Only the one just before is remembered: a longer memory loses cards once the sequence number has come round. It is
+    forgotten on the messages of `forget_on` and on a reconnect.
+    """
+
+    frames: tuple[str, ...]
+    forget_on: tuple[str, ...] = ()
+
+
+class Held(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="rule", tag="held"):
+    """The same text again within `window_ms` of when it was last seen is one thing held before the scanner.
+
+    Another one of `messages` in between ends it. `untimed` says what it is where there are no times to judge by, or the
+    clock went backwards.
+    """
+
+    messages: tuple[str, ...]
+    window_ms: Annotated[int, msgspec.Meta(ge=1, le=600_000)]
+    untimed: Literal["repeat", "event"]
+
+
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One make of shoe or pad."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    kind: Literal["shoe", "pad"]
+    title: str
+    link: LinkSettings
+    frames: tuple[AnyFrame, ...]
+    messages: tuple[Message, ...]
+    fields: tuple[AnyField, ...] = ()
+    commands: tuple[Command, ...] = ()
+    repeats: SameFrame | Held | None = None
+
+    def wire(self) -> Wire:
+        """Make it ready to use. Raises `Flaw` when keys contradict each other; one that `load` gave never does."""
+        wire = Wire(self.frames, self.fields, self.messages, self.commands)
+        if self.repeats:
+            named: dict[str, list[str]] = {"frames": [*wire.frames], "messages": [*wire.messages], "forget_on": [*wire.messages]}
+            for key, known in named.items():
+                for name in getattr(self.repeats, key, ()):
+                    if name not in known:
+                        raise Flaw(f"repeats.{key}", f"{name!r} is none of {', '.join(known)}")
+        return wire
+
+
+class ProfileFile(msgspec.Struct, frozen=True):
+    """A profile as it was read: with its digest, and the dotted keys whose value is assumed."""
+
+    profile: Profile
+    path: Path
+    digest: str
+    assumed: frozenset[str]
+
+    @property
+    def vectors(self) -> Path:
+        """Where its test vectors stand."""
+        return self.path.with_name(self.path.name.removesuffix(".toml") + ".vectors.toml")
+
+
+def names() -> list[str]:
+    """The names of the profiles that ship."""
+    return list(named_files(FOLDER))
+
+
+def load(name: str) -> ProfileFile:
+    """Read a profile by its name (`bee-tek`), or by the path of its TOML file.
+
+    Raises `ProfileError` with file, line and key when there is none, or something in it cannot be.
+    """
+    known = named_files(FOLDER)
+    path = known.get(name) or Path(name)
+    if name not in known and not (path.suffix or path.exists()):
+        raise ProfileError(f"no such profile; known are {', '.join(known)}, or give the path of a TOML file", where=name)
+    try:
+        profile, data = read_toml(path, Profile, ProfileError)
+    except ProfileError as error:
+        raise _with_choices(error) from None
+    text = data.decode()
+    try:
+        profile.wire()
+    except Flaw as flaw:
+        raise ProfileError(str(flaw), where=str(path), line=line_of(text, flaw.field), field=flaw.field) from None
+    return ProfileFile(profile, path, digest(data), _assumed(profile, text))
+
+
+def _with_choices(error: ProfileError) -> ProfileError:
+    """Add what would have been right, where msgspec only says that a kind is wrong."""
+    known: dict[str, list[str]] = {"kind": [*FRAMINGS], "type": [*FIELDS]}
+    choices = known.get((error.field or "").rpartition(".")[2])
+    if choices is None or not (error.field or "").startswith(("frames", "fields")):
+        return error
+    message = f"{error.message}; known are {', '.join(choices)}"
+    return ProfileError(message, where=error.where, line=error.line, field=error.field)
+
+
+def _assumed(profile: Profile, text: str) -> frozenset[str]:
+    lines = text.splitlines()
+    marked = {
+        number: lines[number - 1].partition("=")[0].strip()
+        for number, line in enumerate(lines, 1)
+        if line.rstrip().endswith(ASSUMED)
+    }
+    found = set()
+    for key in _keys(as_dict(profile)) if marked else ():
+        line = line_of(text, key)
+        if line in marked:
+            # `checksum = {...}` is one assumption, not four.
+            before, name, _ = key.partition(f".{marked[line]}")
+            found.add(before + name)
+    return frozenset(found)
+
+
+def _keys(value: Any, above: str = "") -> Iterator[str]:
+    """The dotted keys of all that holds no other."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _keys(inner, f"{above}.{key}" if above else key)
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        for index, inner in enumerate(value):
+            yield from _keys(inner, f"{above}[{index}]")
+    else:
+        yield above
