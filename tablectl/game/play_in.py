@@ -49,7 +49,8 @@ def decision(state: State, made: Decision) -> None:
     hand = acting if acting and _names(made, acting) else last_hand(state.round, made.box, made.hand)
     if acting is None or hand is not acting:
         if made.action != "stand" or hand is None or hand.ended is None:
-            state.alert("action.out_of_turn", box=made.box, cards=hand.cards if hand else (), action=made.action)
+            cards = hand.cards if hand else ()
+            state.alert("action.out_of_turn", hand=hand, box=made.box, cards=cards, action=made.action)
         return
     if acting.owed == made.action:
         return  # the same key pressed twice before its card came

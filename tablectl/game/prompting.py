@@ -55,7 +55,8 @@ def current(phase: PhaseName, round_: Round, rules: Rules, *, burn_left: int, sh
     if phase == "burning":
         return Said("burn", operands=(("count", burn_left),))
     if phase == "dealer":
-        return Said("dealer_must_draw", operands=(("total", round_.dealer_total),))
+        count, soft = total(round_.dealer)
+        return Said("dealer_must_draw", operands=(("total", count), ("soft", soft)))
     hand = due_hand(phase, round_)
     if hand is None:
         return DEAL_TO_DEALER
