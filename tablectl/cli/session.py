@@ -63,6 +63,7 @@ class Session:
         self._stack = ExitStack()
         self._ledger: Ledger | None = None
         self._publisher: Publisher | None = None
+        self._newest: tuple[bytes, list[bytes]] | None = None
         self._unwritten: list[bytes] = []
         self._uncommitted = 0
 
@@ -92,14 +93,12 @@ class Session:
 
     def take(self, seen: Seen) -> None:
         """Feed one observation."""
+        self._append(None)
         lines = self._feeding.feed(seen.observation, where=seen.where)
         self._unwritten += lines
+        self._newest = (encode_observation(seen.observation), lines)
         self._uncommitted += 1
-        last = self._uncommitted >= self._batch
-        if self._ledger is not None:
-            # The retained view is the latest committed one: within a batch only the last is ever seen.
-            self._ledger.append(encode_observation(seen.observation), lines, encode_view(self._table) if last else None)
-        if last:
+        if self._uncommitted >= self._batch:
             self._commit()
 
     def finish(self) -> None:
@@ -109,8 +108,16 @@ class Session:
             trouble = self._publisher.trouble or "no acknowledgement"
             raise BrokerError(f"has not taken all notices within {self._patience:g} s: {trouble}", where=str(self._broker))
 
+    def _append(self, view: bytes | None) -> None:
+        """Add the newest observation to the ledger. What is retained is the latest view: in a batch, that of its last one."""
+        if self._ledger is not None and self._newest is not None:
+            observation, lines = self._newest
+            self._ledger.append(observation, lines, view)
+        self._newest = None
+
     def _commit(self) -> None:
         if self._ledger is not None:
+            self._append(encode_view(self._table))
             self._ledger.commit()
         if self._publisher is not None:
             self._publisher.wake()
