@@ -117,6 +117,7 @@ class State:
         self.seq = 0
         self.cause = 0
         self.alerts = 0
+        self._alerted = False
         self._draft: list[tuple[int, Any, tuple[Any, ...]]] = []
 
     @property
@@ -207,7 +208,8 @@ class State:
             known.integrity,
         )
         self.say(Alert, *fields)
-        alert = Alert(0, self.at, self.round.number, self.cause, *fields)
+        alert = Alert(0, self.at, self.round.number, self.cause, *fields)  # numbered by `speak`
+        self._alerted = True
         self.round = replace(self.round, alerts=self.round.alerts + 1)
         if known.severity != "info":
             self.open_alerts = (*self.open_alerts[-MOST_OPEN:], alert)
@@ -245,6 +247,11 @@ class State:
         at, number, cause, seq = self.at, self.round.number, self.cause, self.seq
         notices = tuple([kind(seq + index, at, number, cause, *fields) for index, (_, kind, fields) in enumerate(draft, start=1)])
         self.seq = seq + len(notices)
+        if self._alerted:
+            self._alerted = False
+            said = {notice.id: notice for notice in notices if isinstance(notice, Alert)}
+            self.open_alerts = tuple(said.get(alert.id, alert) for alert in self.open_alerts)
+            self.blockers = tuple(said.get(alert.id, alert) for alert in self.blockers)
         return notices
 
     # How the game goes on
