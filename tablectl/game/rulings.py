@@ -105,4 +105,5 @@ def _void_round(state: State) -> None:
     for hand in state.round.hands:
         if hand.result is None:
             _void(state, hand.box, hand.number)
-    state.fire("void_round")
+    if not state.fire("void_round"):
+        state.close_round()  # it was stopped before the deal began

@@ -317,7 +317,7 @@ class State:
                 self.prompt(prompting.dealer_stands(self.round))
             self.settle_all(dealer_finished=True)
         elif source == "settling":
-            self._close_round()
+            self.close_round()
         elif source == "burning":
             self.shoe_notice()
 
@@ -351,7 +351,7 @@ class State:
         if said:
             self.prompt(said)
 
-    def _close_round(self) -> None:
+    def close_round(self) -> None:
         """The round is over: its money is counted, and what stays in place becomes the next round's."""
         round_ = self.round
         carried: dict[int, int] = {}
