@@ -9,7 +9,9 @@ no fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -111,10 +113,10 @@ class Reading:
         """The file's lines; one of more than `limit` bytes comes in parts."""
         number, first = 1, True
         with self._open() as file:
-            while data := self._read(file.readline, limit):
+            for data in iter(partial(file.readline, limit), b""):
                 self.position += len(data)
                 ended = data.endswith(b"\n")
-                yield Line(number, data, first, torn=not ended and len(data) < limit)
+                yield Line(number, data, first, not ended and len(data) < limit)
                 first = ended
                 number += ended
 
@@ -134,7 +136,7 @@ class Reading:
     def blocks(self) -> Iterator[bytes]:
         """The file's bytes."""
         with self._open() as file:
-            while data := self._read(file.read, BLOCK):
+            for data in iter(partial(file.read, BLOCK), b""):
                 self.position += len(data)
                 yield data
 
@@ -145,15 +147,12 @@ class Reading:
         for piece in pieces(data):
             yield Chunk(at, port or self.options.port, direction, piece)
 
-    def _open(self) -> BinaryIO:
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        """The file; a disk that fails while it is read is an `InputError`."""
         try:
-            return self.path.open("rb", buffering=BLOCK)
-        except OSError as error:
-            raise _unreadable(self.path, error) from None
-
-    def _read(self, read: Callable[[int], bytes], limit: int) -> bytes:
-        try:
-            return read(limit)
+            with self.path.open("rb", buffering=BLOCK) as file:
+                yield file
         except OSError as error:
             raise _unreadable(self.path, error) from None
 

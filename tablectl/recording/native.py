@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, NamedTuple
 
 from tablectl.errors import InputError, UsageError
-from tablectl.recording.chunks import Chunk, Direction, checked_port, pieces
+from tablectl.recording.chunks import CHUNK_LIMIT, Chunk, Direction, checked_port, pieces
 from tablectl.recording.logs import Head, Importer, Line, Reading
 from tablectl.recording.stamps import LATEST
 
@@ -41,6 +41,10 @@ NO_TIMES = {"time": "none"}
 
 _VERSION = re.compile(r"# tablectl recording (\S+)")
 _HEADER = re.compile(r"# ?([a-z][A-Za-z0-9_.-]*): (.*)")
+_CHUNK = re.compile(
+    r"\((\d{1,12})\.(\d{6})\) ([A-Za-z0-9][A-Za-z0-9_.-]{0,39}) ([<>]) ((?:[0-9A-Fa-f]{2} )*[0-9A-Fa-f]{2})", re.ASCII
+)
+_SAFE_DIGITS = 11  # of seconds: twelve may be later than the year 9999
 _TIME = re.compile(r"\((\d{1,12})\.(\d{6})\)", re.ASCII)
 
 
@@ -104,6 +108,7 @@ def sniff(head: Head) -> bool:
 def read(reading: Reading) -> Iterator[Chunk]:
     """The chunks of a recording. A bad line is reported and passed over."""
     untimed = header_of(reading.head).get("time") == NO_TIMES["time"]
+    as_it_is = not untimed and not reading.options.swap
     for line in reading.rows():
         text = line.text
         if text.startswith("#"):
@@ -123,8 +128,11 @@ def read(reading: Reading) -> Iterator[Chunk]:
         if not reading.recognised:
             reading.warn(f"it does not begin with {FIRST_LINE!r}, so it says nothing of table, house and profiles")
             reading.recognised = True
-        at = None if untimed else parsed.at
-        yield from reading.chunks(at, parsed.direction == "<", parsed.data, parsed.port)
+        if as_it_is and len(parsed.data) <= CHUNK_LIMIT:
+            yield parsed
+        else:
+            at = None if untimed else parsed.at
+            yield from reading.chunks(at, parsed.direction == "<", parsed.data, parsed.port)
 
 
 IMPORTER = Importer("tablectl (native recording)", read, sniff)
@@ -148,6 +156,10 @@ def _check_version(reading: Reading, line: Line) -> None:
 
 
 def _parsed(text: str) -> Chunk | _Fault:
+    plain = _CHUNK.fullmatch(text)
+    if plain and len(plain[1]) <= _SAFE_DIGITS:
+        way: Direction = "<" if plain[4] == "<" else ">"
+        return Chunk(int(plain[1] + plain[2]), plain[3], way, bytes.fromhex(plain[5]))
     parts = text.split(" ", 3)
     if len(parts) < 4:
         return _Fault(None, "expected (SECONDS.MICROS) PORT < BYTES")
@@ -162,7 +174,7 @@ def _parsed(text: str) -> Chunk | _Fault:
         return _Fault("port", _short(error.message))
     if direction not in ("<", ">"):
         return _Fault("direction", f"{_short(direction)} is neither < nor >")
-    way: Direction = "<" if direction == "<" else ">"
+    way = "<" if direction == "<" else ">"
     try:
         found = bytes.fromhex(data)
     except ValueError:

@@ -59,13 +59,13 @@ def base_of(start: str | None, zone: str | None) -> Base:
         day = _DAY.fullmatch(text)
         if day:
             midnight = datetime.fromisoformat("-".join(day.groups())).replace(tzinfo=place or UTC)
-            return Base(place, _micros(midnight), whole_day=True)
+            return Base(place, _bounded(_micros(midnight)), whole_day=True)
         dated = _DATED.fullmatch(text)
         if dated:
             year, month, of_month, clock, fraction, offset = dated.groups()
             here = place if offset is None else _offset(offset)
             moment = datetime.fromisoformat(f"{year}-{month}-{of_month}T{clock}").replace(tzinfo=here or UTC)
-            return Base(place or here, _micros(moment) + micros_of(fraction or ""))
+            return Base(place or here, _bounded(_micros(moment) + micros_of(fraction or "")))
         number = _NUMBER.fullmatch(text)
         if number and int(number[1]) >= _EPOCH_FROM:
             return Base(place, _epoch(number[1], number[2] or ""))
@@ -137,7 +137,11 @@ class Stamps:
         if self._base.start is None:
             self._warn("its times count from when the tool began, so they are not used: give --start")
             return None
-        return _bounded(self._base.start + int(seconds) * _SECOND + micros_of(fraction))
+        return self.later(self._base.start, seconds, fraction)
+
+    def later(self, at: int, seconds: str, fraction: str) -> int:
+        """Some seconds and their decimals after `at`. Raises `ValueError` after the year 9999."""
+        return _bounded(at + int(seconds) * _SECOND + micros_of(fraction))
 
     def epoch(self, seconds: str, fraction: str) -> int:
         """Seconds since 1970 UTC. Raises `ValueError` after the year 9999."""
@@ -162,10 +166,8 @@ class Stamps:
 def _zone(name: str) -> tzinfo:
     if name in ("UTC", "Z", "z"):
         return UTC
-    if _OFFSET.fullmatch(name):
-        return _offset(name)
     try:
-        return ZoneInfo(name)
+        return _offset(name) if _OFFSET.fullmatch(name) else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise UsageError(f"the zone {name!r} is not known here; write Europe/Paris or +01:00", field="--zone") from None
 

@@ -47,6 +47,11 @@ def read(reading: Reading) -> Iterator[Chunk]:
                 reading.bad("this is neither RX nor TX nor a control line's call", line)
             continue
         seconds, fraction, direction, offset, pairs = row.groups()
+        if line.torn:
+            reading.torn(line.number, "the row has no end, so bytes may be missing from it")
+            pairs = pairs.rstrip(" ")
+            if f" {pairs}"[-2:-1] == " ":
+                pairs = pairs[:-1]  # half a byte
         try:
             came = bytes.fromhex(pairs)
         except ValueError:

@@ -72,7 +72,7 @@ def read(reading: Reading) -> Iterator[Chunk]:
         elif text in ("", "--") or _MESSAGE.match(text):
             continue
         else:
-            data = _row(text)
+            data = _row(text) or (_row(text[:-1].rstrip(" ")) if line.torn else None)
             if data is None:
                 bare = "these are no bytes in hexadecimal; was socat run with -v but without -x?"
                 reading.bad(bare, line, "bytes")

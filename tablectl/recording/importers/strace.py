@@ -24,7 +24,6 @@ from typing import NamedTuple
 from tablectl.errors import InputError
 from tablectl.recording.chunks import Chunk
 from tablectl.recording.logs import Head, Importer, Line, Reading
-from tablectl.recording.stamps import micros_of
 
 __all__ = ["IMPORTER"]
 
@@ -35,14 +34,14 @@ _CALL = re.compile(
 )
 _OURS = re.compile(r"(?:read|write)\(|<\.\.\. (?:read|write) resumed>")
 _TRANSFER = re.compile(
-    r'(?P<kind>read|write)\((?P<fd>\d+)(?:<(?P<file>.*?)>)?, *"(?P<shown>(?:[^"\\]|\\.)*)"(?:\.\.\.)?, \d+\) += '
-    r"(?P<count>\d+)(?: <(?P<took>\d+)\.(?P<micros>\d+)>)?",
+    r'(?P<kind>read|write)\((?P<fd>\d{1,9})(?:<(?P<file>[^"]*?)>)?, *"(?P<shown>(?:[^"\\]++|\\.)*+)"(?:\.\.\.)?, \d+\) += '
+    r"(?P<count>\d{1,9})(?: <(?P<took>\d{1,9})\.(?P<micros>\d+)>)?",
     re.ASCII | re.DOTALL,
 )
 _NOTHING = re.compile(r"(?:read|write)\(\d+.* = (?:-1 .*|\?.*|0(?: <[\d.]+>)?)", re.ASCII | re.DOTALL)
-_UNFINISHED = re.compile(r"(.*?) *<unfinished \.\.\.>", re.DOTALL)
+_UNFINISHED = "<unfinished ...>"
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed> ?(.*)", re.DOTALL)
-_OPENED = re.compile(r'open(?:at)?\([^"]*"((?:[^"\\]|\\.)*)".*\) += (\d+)', re.ASCII)
+_OPENED = re.compile(r'open(?:at)?\([^"]*"((?:[^"\\]++|\\.)*+)".*\) += (\d{1,9})', re.ASCII)
 _CLOSED = re.compile(r"close\((\d+)", re.ASCII)
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "a": "\a", "b": "\b", "e": "\x1b"}
@@ -109,15 +108,18 @@ def read(reading: Reading) -> Iterator[Chunk]:
         met = True
         count = int(transfer["count"])
         data = _unescaped(transfer["shown"])
+        if call.line.torn:
+            reading.torn(call.line.number, "the call's result is not complete")
+            count = len(data)
         if len(data) < count:
             reading.bad(f"strace shows {len(data)} of {count} bytes; record with -s 65536", call.line, "bytes")
         try:
             at = None if call.at is None else reading.stamps.read(call.at)
+            if at is not None and transfer["took"] and not call.split:
+                at = reading.stamps.later(at, transfer["took"], transfer["micros"])
         except ValueError as error:
             reading.bad(str(error), call.line, "time")
             continue
-        if at is not None and transfer["took"] and not call.split:
-            at += int(transfer["took"]) * 1_000_000 + micros_of(transfer["micros"])
         yield from reading.chunks(at, transfer["kind"] == "read", data[:count])
     if reading.recognised and not met and reading.options.fd is not None:
         raise InputError(f"nothing was read from or written to descriptor {wanted}", where=str(reading.path), field="--fd")
@@ -140,11 +142,10 @@ def _calls(reading: Reading, files: _Files) -> Iterator[_Call]:
         if not _OURS.match(what):
             files.note(what)
             continue
-        unfinished = _UNFINISHED.fullmatch(what)
         resumed = _RESUMED.fullmatch(what)
-        if unfinished:
+        if what.endswith(_UNFINISHED):
             if len(begun) < _LIMIT:
-                begun[process] = unfinished[1]
+                begun[process] = what.removesuffix(_UNFINISHED).rstrip(" ")
         elif resumed:
             start = begun.pop(process, "")
             if not start.startswith(f"{resumed[1]}("):

@@ -91,4 +91,4 @@ HEX = Importer("tio --output-mode hex", read_hex, sniff_hex)
 
 def _torn_stamp(line: Line) -> bool:
     """The file ends in the middle of a stamp."""
-    return line.torn and len(line.data) < _LONGEST and line.data.startswith(b"[") and b"]" not in line.data
+    return line.torn and len(line.data) < _LONGEST and line.data.startswith(b"[") and b"]" not in line.data[:-1]
