@@ -116,9 +116,11 @@ class Decoder:
     def _judge(self, candidate: Candidate) -> int:
         """See `tablectl.shoe.framings.Judge`."""
         start, end = candidate.start + self._offset, candidate.end + self._offset
+        self._leave(start)
+        if candidate.doubtful and not self._clean:
+            return candidate.retry
         reading = None if candidate.why else self._read(candidate.frame, candidate.body, self.device)
         why = candidate.why or ("fits no message of the profile" if reading is None else reading.fault)
-        self._leave(start)
         if reading is not None and not why:
             self._add(self._piece(start, end, candidate, reading))
             self._clean = True

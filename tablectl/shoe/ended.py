@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
 from tablectl.shoe.checksums import MarkedChecksum
-from tablectl.shoe.frames import ByteSet, Candidate, Frame, HexByte, Size, byte_class, byte_set, unhex, unknown_checksum
+from tablectl.shoe.frames import ByteSet, Candidate, Frame, HexByte, Size, byte_set, unhex, unknown_checksum
 
 __all__ = ["Ended", "Lines", "Records"]
 
@@ -25,19 +26,12 @@ class Ended(Frame, frozen=True, kw_only=True):
         return 2
 
     def filling(self) -> bytes:
-        """The bytes that mean nothing between frames; the end byte is one of them."""
-        return bytes(sorted(byte_set(self.filler or self.end) | byte_set(self.end)))
+        """The bytes that mean nothing between frames."""
+        return _sorted(self.filler or "")
 
-    def suffix(self) -> bytes:
-        """A pattern that ends with the end byte; its group `body` is what stands in the frame."""
+    def find(self, buffer: bytes, low: int, end: int) -> Candidate | None:
+        """The frame that ends at `end`, just behind its end byte, and begins at or after `low`; None when there is none."""
         raise NotImplementedError
-
-    def candidate(self, buffer: bytes, match: re.Match[bytes]) -> Candidate:
-        """The frame that was found."""
-        return Candidate(match.start(), match.end(), match.end(), self.name, match["body"], "")
-
-    def _filler(self) -> bytes:
-        return byte_class(byte_set(self.filler)) + b"{0,2}" if self.filler else b""
 
 
 class Lines(Ended, frozen=True, kw_only=True, tag="lines"):
@@ -50,25 +44,24 @@ class Lines(Ended, frozen=True, kw_only=True, tag="lines"):
     body: ByteSet
     checksum: MarkedChecksum | None = None
 
-    def suffix(self) -> bytes:
-        """See `Ended.suffix`."""
-        allowed = byte_class(byte_set(self.body))
-        end = re.escape(unhex(self.end))
-        trailing = self._filler()
-        return self._filler() + b"(?<!" + allowed + b")(?P<body>" + allowed + b"{1,%d})" % self.longest + trailing + end
+    def filling(self) -> bytes:
+        """See `Ended.filling`: an end byte with nothing before it is an empty line."""
+        return Ended.filling(self) + unhex(self.end)
 
-    def candidate(self, buffer: bytes, match: re.Match[bytes]) -> Candidate:
-        """See `Ended.candidate`."""
-        found = Ended.candidate(self, buffer, match)
-        if self.checksum is None:
-            return found
-        body, why = self.checksum.strip(found.body)
-        return found._replace(body=body, why=why)
+    def find(self, buffer: bytes, low: int, end: int) -> Candidate | None:
+        """See `Ended.find`."""
+        allowed, filler = _sorted(self.body), _sorted(self.filler or "")
+        line = buffer[low : end - 1].rstrip(filler)
+        start = low + len(line.rstrip(allowed))
+        body = buffer[start : low + len(line)]
+        if not body or (start == low and low and buffer[low - 1] in allowed):  # nothing, or the tail of a line too long
+            return None
+        body, why = self.checksum.strip(body) if self.checksum else (body, "")
+        return Candidate(start, end, end, self.name, body, why, False)
 
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""
-        between = byte_set(self.filler or self.end) | byte_set(self.end)
-        if between & byte_set(self.body):
+        if byte_set(self.body) & set(self.filling()):
             return "body", "holds bytes that end a line or stand between lines"
         return unknown_checksum(self.checksum)
 
@@ -93,9 +86,10 @@ class Records(Ended, frozen=True, kw_only=True, tag="records"):
         """See `Ended.shortest`."""
         return self.shortest_record
 
-    def suffix(self) -> bytes:
-        """See `Ended.suffix`."""
-        return self._filler() + b"(?P<body>(?:" + self.pattern.encode("latin-1") + b")(?<=" + re.escape(unhex(self.end)) + b"))"
+    def find(self, buffer: bytes, low: int, end: int) -> Candidate | None:
+        """See `Ended.find`: the earliest beginning from which all that follows is one record."""
+        match = _whole(self.pattern, self.end).search(buffer, low, end)
+        return Candidate(match.start(), end, end, self.name, match[0], "", False) if match else None
 
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""
@@ -111,3 +105,13 @@ class Records(Ended, frozen=True, kw_only=True, tag="records"):
         """See `Frame.build`."""
         around = self.around.encode("latin-1")
         return around + body + around
+
+
+@lru_cache(maxsize=64)
+def _sorted(allowed: str) -> bytes:
+    return bytes(sorted(byte_set(allowed)))
+
+
+@lru_cache(maxsize=64)
+def _whole(pattern: str, end: str) -> re.Pattern[bytes]:
+    return re.compile(b"(?:" + pattern.encode("latin-1") + b")(?<=" + re.escape(unhex(end)) + rb")\Z", re.DOTALL)

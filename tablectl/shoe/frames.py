@@ -5,6 +5,8 @@ Bytes are written in hexadecimal (`"05"`, `"0D 0A"`), sets of bytes as ranges of
 
 from __future__ import annotations
 
+from collections.abc import Set
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
@@ -35,7 +37,7 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9 _-]*$")]
 class Candidate(NamedTuple):
     """Bytes that look like a frame: `body` is what its messages are read from, `why` what is wrong with it (empty: sound).
 
-    `retry` is where to look on when it turns out to be no frame.
+    `retry` is where to look on when it turns out to be no frame. A `doubtful` one is noise where noise stands just before it.
     """
 
     start: int
@@ -44,6 +46,7 @@ class Candidate(NamedTuple):
     frame: str
     body: bytes
     why: str
+    doubtful: bool
 
 
 class Frame(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -66,16 +69,17 @@ def unhex(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
-def byte_set(text: str) -> set[int]:
+@lru_cache(maxsize=256)
+def byte_set(text: str) -> frozenset[int]:
     """`"20-7E 80"` as the bytes it names."""
     found: set[int] = set()
     for part in text.split():
         low, _, high = part.partition("-")
         found.update(range(int(low, 16), int(high or low, 16) + 1))
-    return found
+    return frozenset(found)
 
 
-def byte_class(allowed: set[int]) -> bytes:
+def byte_class(allowed: Set[int]) -> bytes:
     """A character class of a regular expression."""
     return b"[" + b"".join(rb"\x%02x" % byte for byte in sorted(allowed)) + b"]" if allowed else b"(?!)"
 

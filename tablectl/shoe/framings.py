@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 from tablectl.shoe.ended import Ended, Lines, Records
@@ -55,8 +56,9 @@ class MarkedScanner:
 
     def __init__(self, frames: list[Marked]):
         self.longest = max(frame.size for frame in frames)
-        self._frames = {f"f{index}": frame for index, frame in enumerate(frames)}
-        heads = [frame.head(group) for group, frame in self._frames.items()]
+        # A device's vocabulary is small, and every message comes again and again: most frames have been opened before.
+        self._frames = {f"f{index}": (frame, lru_cache(maxsize=4096)(frame.open)) for index, frame in enumerate(frames)}
+        heads = [frame.head(group) for group, (frame, _) in self._frames.items()]
         self._head = re.compile(b"|".join(heads), re.DOTALL)
         self._partial = re.compile(b"(?:" + b"|".join(frame.partial() for frame in frames) + rb")\Z", re.DOTALL)
 
@@ -70,12 +72,18 @@ class MarkedScanner:
             # A frame inside one that may yet become whole has to wait, or the answer would depend on the reads.
             if match is None or unfinished < match.start():
                 return unfinished
-            frame = self._frames[str(match.lastgroup)]
-            found = frame.candidate(buffer, match.start(), match.end())
-            if found is None:
+            start, end = match.span()
+            frame, opened = self._frames[str(match.lastgroup)]
+            last = frame.reach(buffer, start, end)
+            if last is None:
+                found = Candidate(start, end, start + 1, frame.name, b"", "length cannot be", False)
+            elif last > len(buffer):
                 if not final:
-                    return match.start()
-                found = Candidate(match.start(), match.end(), match.start() + 1, frame.name, b"", "cut short")
+                    return start
+                found = Candidate(start, len(buffer), start + 1, frame.name, b"", "cut short", False)
+            else:
+                body, why = opened(buffer[start:last])
+                found = Candidate(start, last, start + 1, frame.name, body, why, frame.not_after_noise)
             position = judge(found)
 
     def _unfinished(self, buffer: bytes, position: int) -> int:
@@ -91,7 +99,6 @@ class EndedScanner:
         self.filling = frame.filling()
         self._frame = frame
         self._end = unhex(frame.end)
-        self._suffix = re.compile(frame.suffix() + rb"\Z", re.DOTALL)
         end = re.escape(self._end)
         # Runs of end bytes too close for a frame between them are passed over at once; possessive, so in linear time.
         self._too_short = re.compile(b"(?:[^" + end + b"]{0,%d}" % max(0, frame.shortest - 2) + end + b")++", re.DOTALL)
@@ -105,5 +112,11 @@ class EndedScanner:
             end = buffer.find(self._end, position) + 1
             if not end:
                 return len(buffer) if final else max(position, len(buffer) - self.longest)
-            match = self._suffix.search(buffer, max(position, end - self.longest), end)
-            position = judge(self._frame.candidate(buffer, match)) if match else end
+            found = self._frame.find(buffer, max(position, end - self.longest), end)
+            if found is None:
+                position = end
+                continue
+            # The blank after the last frame and the one before this: two bytes of filler belong to it.
+            start = max(position, found.start - 2)
+            start += len(buffer[start : found.start].rstrip(self.filling))
+            position = judge(Candidate(start, end, end, found.frame, found.body, found.why, False))

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from tablectl.shoe.checksums import Checksum
-from tablectl.shoe.frames import ByteSet, Candidate, Frame, Hex, Size, byte_class, byte_set, unhex, unknown_checksum
+from tablectl.shoe.frames import ByteSet, Frame, Hex, Size, byte_class, byte_set, unhex, unknown_checksum
 
 __all__ = ["Delimited", "Fixed", "LengthPrefixed", "Marked"]
 
@@ -30,6 +30,11 @@ class Marked(Frame, frozen=True, kw_only=True):
     def size(self) -> int:
         """The most bytes a whole frame can have."""
         raise NotImplementedError
+
+    @property
+    def not_after_noise(self) -> bool:
+        """Whether it is too short to be told from noise, and taken only where no noise stands just before it."""
+        return False
 
     def head(self, group: str) -> bytes:
         """A pattern for a whole frame (or the part of it that tells its length); it sets the empty group `group`."""
@@ -52,24 +57,46 @@ class Marked(Frame, frozen=True, kw_only=True):
         """The frame as a row of character classes."""
         raise NotImplementedError
 
-    def candidate(self, buffer: bytes, start: int, end: int) -> Candidate | None:
-        """The frame that begins at `start`, whose head ends at `end`; None when more bytes are needed to tell."""
-        raise NotImplementedError
+    def reach(self, buffer: bytes, start: int, end: int) -> int | None:
+        """Where the frame ends that begins at `start` and whose head ends at `end`; None when it cannot be one."""
+        return end
+
+    def open(self, frame: bytes) -> tuple[bytes, str]:
+        """The body of a whole frame, and what is wrong with it (empty: it is sound)."""
+        start, finish, size = unhex(self.start), self._finish(), self._sum_size()
+        outer = len(frame) - size - len(finish)
+        body = frame[len(start) + self._prefix_size() : outer]
+        if self.checksum is None:
+            return body, ""
+        return body, self.checksum.wrong(start, frame[len(start) : outer], finish, frame[outer + len(finish) :])
+
+    def build(self, body: bytes) -> bytes:
+        """See `Frame.build`."""
+        start, finish = unhex(self.start), self._finish()
+        body = self._prefix(body) + body
+        frame = start + body + finish + (self.checksum.over(start, body, finish) if self.checksum else b"")
+        if len(frame) > self.size:
+            raise ValueError(f"{len(frame)} bytes are more than a frame {self.name!r} can have")
+        return frame
 
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""
         return unknown_checksum(self.checksum)
 
-    def _judged(self, buffer: bytes, start: int, inner: int, outer: int, finish: bytes) -> Candidate:
-        """The frame whose body is `buffer[inner:outer]`, with its checksum tested."""
-        body, mark = buffer[inner:outer], unhex(self.start)
-        end = outer + len(finish)
-        why = ""
-        if self.checksum:
-            stated = buffer[end : end + self.checksum.size]
-            end += self.checksum.size
-            why = self.checksum.wrong(buffer[start : start + len(mark)], buffer[start + len(mark) : outer], finish, stated)
-        return Candidate(start, end, start + 1, self.name, body, why)
+    def _finish(self) -> bytes:
+        """The end bytes."""
+        return b""
+
+    def _prefix_size(self) -> int:
+        """How many bytes stand between the start bytes and the body."""
+        return 0
+
+    def _prefix(self, body: bytes) -> bytes:
+        """What stands between the start bytes and this body."""
+        return b""
+
+    def _sum_size(self) -> int:
+        return self.checksum.size if self.checksum else 0
 
 
 class Delimited(Marked, frozen=True, kw_only=True, tag="delimited"):
@@ -94,15 +121,6 @@ class Delimited(Marked, frozen=True, kw_only=True, tag="delimited"):
         allowed = byte_set(self.body) - {end[0]} if self.body else set(range(256)) - {start[0], end[0]}
         return [*_literal(start), (byte_class(allowed), 1, self._room()), *_literal(end), *_sum_atoms(self.checksum)]
 
-    def _room(self) -> int:
-        return self.longest - len(unhex(self.start)) - len(unhex(self.end)) - (self.checksum.size if self.checksum else 0)
-
-    def candidate(self, buffer: bytes, start: int, end: int) -> Candidate:
-        """See `Marked.candidate`."""
-        finish = unhex(self.end)
-        outer = end - (self.checksum.size if self.checksum else 0) - len(finish)
-        return self._judged(buffer, start, start + len(unhex(self.start)), outer, finish)
-
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""
         found = Marked.flaw(self)
@@ -110,39 +128,43 @@ class Delimited(Marked, frozen=True, kw_only=True, tag="delimited"):
             return "longest", f"{self.longest} bytes leave no room for a body"
         return found
 
-    def build(self, body: bytes) -> bytes:
-        """See `Frame.build`."""
-        start, end = unhex(self.start), unhex(self.end)
-        return start + body + end + (self.checksum.over(start, body, end) if self.checksum else b"")
+    def _room(self) -> int:
+        return self.longest - len(unhex(self.start)) - len(self._finish()) - self._sum_size()
+
+    def _finish(self) -> bytes:
+        return unhex(self.end)
 
 
 class Fixed(Marked, frozen=True, kw_only=True, tag="fixed"):
-    """Start bytes, a body of exactly `length` bytes (0: the start bytes are all), end bytes or none, a checksum or none."""
+    """Start bytes, a body of exactly `length` bytes (0: the start bytes are all), end bytes or none, a checksum or none.
+
+    One that is too short to be told from noise should say `not_after_noise`: it is then taken only after a sound frame, another
+    such, or at the stream's beginning.
+    """
 
     length: Annotated[int, msgspec.Meta(ge=0, le=4000)]
     body: ByteSet | None = None
     end: Hex | None = None
+    doubtful: bool = msgspec.field(default=False, name="not_after_noise")
 
     @property
     def size(self) -> int:
         """See `Marked.size`."""
         return sum(high for _, _, high in self.atoms())
 
+    @property
+    def not_after_noise(self) -> bool:
+        """See `Marked.not_after_noise`."""
+        return self.doubtful
+
     def atoms(self) -> list[Atom]:
         """See `Marked.atoms`."""
         allowed = byte_set(self.body) if self.body else set(range(256))
         body: list[Atom] = [(byte_class(allowed), self.length, self.length)] if self.length else []
-        return [*_literal(unhex(self.start)), *body, *_literal(unhex(self.end or "")), *_sum_atoms(self.checksum)]
+        return [*_literal(unhex(self.start)), *body, *_literal(self._finish()), *_sum_atoms(self.checksum)]
 
-    def candidate(self, buffer: bytes, start: int, end: int) -> Candidate:
-        """See `Marked.candidate`."""
-        inner = start + len(unhex(self.start))
-        return self._judged(buffer, start, inner, inner + self.length, unhex(self.end or ""))
-
-    def build(self, body: bytes) -> bytes:
-        """See `Frame.build`."""
-        start, end = unhex(self.start), unhex(self.end or "")
-        return start + body + end + (self.checksum.over(start, body, end) if self.checksum else b"")
+    def _finish(self) -> bytes:
+        return unhex(self.end or "")
 
 
 class LengthPrefixed(Marked, frozen=True, kw_only=True, tag="length_prefixed"):
@@ -166,36 +188,36 @@ class LengthPrefixed(Marked, frozen=True, kw_only=True, tag="length_prefixed"):
         """The part that tells the length."""
         return [*_literal(unhex(self.start)), (rb"[\x00-\xff]", self.length_bytes, self.length_bytes)]
 
-    def _around(self) -> int:
-        """What the stated length counts besides the body."""
-        size = self.checksum.size if self.checksum else 0
-        if self.counts == "whole":
-            return len(unhex(self.start)) + self.length_bytes + size
-        return size if self.counts == "body_and_checksum" else 0
-
-    def candidate(self, buffer: bytes, start: int, end: int) -> Candidate | None:
-        """See `Marked.candidate`."""
+    def reach(self, buffer: bytes, start: int, end: int) -> int | None:
+        """See `Marked.reach`."""
         stated = int.from_bytes(buffer[end - self.length_bytes : end], self.order)
-        outer = end + stated - self._around()
-        last = outer + (self.checksum.size if self.checksum else 0)
-        if outer < end or last - start > self.longest:
-            return Candidate(start, end, start + 1, self.name, b"", f"length {stated} cannot be")
-        if last > len(buffer):
-            return None
-        return self._judged(buffer, start, end, outer, b"")
+        outer = end + stated - self._counted_besides()
+        last = outer + self._sum_size()
+        return last if outer >= end and last - start <= self.longest else None
 
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""
         found = Marked.flaw(self)
-        if found is None and len(self.build(b"x")) > self.longest:
+        if found is None and len(unhex(self.start)) + self.length_bytes + self._sum_size() >= self.longest:
             return "longest", f"{self.longest} bytes leave no room for a body"
+        if found is None and self.longest > 256**self.length_bytes:
+            return "longest", f"a length of {self.length_bytes} byte cannot say {self.longest}"
         return found
 
-    def build(self, body: bytes) -> bytes:
-        """See `Frame.build`."""
-        start = unhex(self.start)
-        body = (len(body) + self._around()).to_bytes(self.length_bytes, self.order) + body
-        return start + body + (self.checksum.over(start, body, b"") if self.checksum else b"")
+    def _counted_besides(self) -> int:
+        """What the stated length counts besides the body."""
+        if self.counts == "whole":
+            return len(unhex(self.start)) + self.length_bytes + self._sum_size()
+        return self._sum_size() if self.counts == "body_and_checksum" else 0
+
+    def _prefix_size(self) -> int:
+        return self.length_bytes
+
+    def _prefix(self, body: bytes) -> bytes:
+        stated = len(body) + self._counted_besides()
+        if stated >= 256**self.length_bytes:
+            raise ValueError(f"a frame {self.name!r} cannot say the length {stated}")
+        return stated.to_bytes(self.length_bytes, self.order)
 
 
 def _literal(data: bytes) -> list[Atom]:
