@@ -27,6 +27,7 @@ FILES = {
     "a native recording of noise": ("native", b"# tablectl recording 1\n", NOISE),
     "a native recording of one endless line": ("native", b"# tablectl recording 1\n", b"05 " * (MEGABYTE // 3)),
     "one endless line of tio": ("tio", HEX, NOISE.replace(b"\n", b"")),
+    "lines of tio without times": ("tio", HEX, NOISE),
     "one endless block of socat": ("socat", SOCAT, ROW * (MEGABYTE // len(ROW))),
     "one endless burst of jpnevulator": (
         "jpnevulator",

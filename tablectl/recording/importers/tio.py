@@ -67,6 +67,7 @@ def read_hex(reading: Reading) -> Iterator[Chunk]:
 def read_lines(reading: Reading) -> Iterator[Chunk]:
     """One chunk for each line; its line feed belongs to it."""
     at: int | None = None
+    first, unstamped = 0, 0
     for line in reading.lines(CHUNK_LIMIT):
         data = line.data
         if line.first:
@@ -75,7 +76,8 @@ def read_lines(reading: Reading) -> Iterator[Chunk]:
                 if not reading.recognised or _torn_stamp(line):
                     reading.bad(_NO_STAMP, line, "time")
                     continue
-                reading.warn(f"line {line.number} has no time of its own: it got that of the line before (and so may others)")
+                first = first or line.number
+                unstamped += 1
             else:
                 data = data[stamp.end() :]
                 try:
@@ -83,6 +85,8 @@ def read_lines(reading: Reading) -> Iterator[Chunk]:
                 except ValueError as error:
                     reading.bad(f"{error}; the line got the time of the one before", line, "time")
         yield from reading.chunks(at, True, data)
+    if unstamped:
+        reading.warn(f"lines without a time of their own got that of the line before: {unstamped}, the first is line {first}")
 
 
 LINES = Importer("tio", read_lines, sniff_lines)
