@@ -147,7 +147,8 @@ class Outcome(Said, frozen=True, tag="outcome"):
 
     `dealer_total` is None where the hand did not wait for the dealer's; `returned` is everything handed back for this hand,
     stake and insurance included; `carried` stays on the box for the next round; `rounded` says in whose favour (`house`,
-    `player`) a payment was rounded to the smallest chip, None when it came out even.
+    `player`) a payment was rounded to the smallest chip, None when it came out even; `corrects` is the `seq` of the notice that
+    this one replaces, after a card was corrected.
     """
 
     box: Box
@@ -161,10 +162,14 @@ class Outcome(Said, frozen=True, tag="outcome"):
     returned: int
     carried: int
     rounded: Literal["house", "player"] | None
+    corrects: int | None = None
 
 
 class RoundClosed(Said, frozen=True, tag="round_closed"):
-    """A round is over: its money, the numbers of its cards and alerts, and how long it took (None without times)."""
+    """A round is over: its money, the numbers of its cards and alerts, and how long it took (None without times).
+
+    `corrects` is the `seq` of the close that this one replaces, after a card was corrected.
+    """
 
     number: int
     staked: int
@@ -173,6 +178,7 @@ class RoundClosed(Said, frozen=True, tag="round_closed"):
     cards: int
     duration_ms: int | None
     alerts: int
+    corrects: int | None = None
 
 
 class ShoeNotice(Said, frozen=True, tag="shoe"):

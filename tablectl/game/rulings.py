@@ -2,8 +2,9 @@
 
 A ruling that names an alert is about that one; one that names none is about all that the game waits for. `accept` lets what
 happened stand: a card stays where it lies, a deal that began wrongly goes on. `burn` takes the waiting cards out of the game.
-`void_round` gives every stake back. `void_hand` gives one hand's stake back. `move` lays the waiting card where it should have
-gone. When nothing is waited for any more, the game goes on from where the cards really lie.
+`void_round` gives every stake back, `void_hand` one hand's. `move` lays the waiting card where it should have gone. `correct`
+says what a card was that was misread or not read (`tablectl.game.corrections`). When nothing is waited for any more, the game
+goes on from where the cards really lie.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from tablectl.game.bets_in import close_betting
 from tablectl.game.cards_in import place_card
+from tablectl.game.corrections import correct
 from tablectl.game.phases import BETWEEN_ROUNDS
 from tablectl.game.round import change_hand, find
 from tablectl.game.state import Held, State
@@ -23,13 +25,22 @@ __all__ = ["ruling"]
 
 
 def ruling(state: State, ruled: Ruling) -> None:
-    """A supervisor decides what a suspended game does next. What does not fit the game changes nothing."""
+    """A supervisor decides. What does not fit the game, or comes from somebody who may not rule, is refused: nothing changes."""
+    if state.supervisors is not None and ruled.by not in state.supervisors:
+        state.alert("action.not_authorised", action=ruled.do, by=ruled.by, refused="not_a_supervisor")
+        return
+    refused = correct(state, ruled) if ruled.do == "correct" else _ruled(state, ruled)
+    if refused:
+        state.alert("action.out_of_turn", action=ruled.do, by=ruled.by, refused=refused)
+
+
+def _ruled(state: State, ruled: Ruling) -> str | None:
+    """Carry out a ruling other than a correction. Gives the reason where it makes no sense."""
     about = tuple(alert for alert in state.blockers if ruled.alert in (None, alert.id))
-    if not about:
-        return
     waiting = tuple(held for held in state.held if any(held.alert == alert.id for alert in about))
-    if not _makes_sense(state, ruled, waiting):
-        return
+    refused = _refusal(state, ruled, about, waiting)
+    if refused:
+        return refused
     state.held = tuple(held for held in state.held if held not in waiting)
     if ruled.do == "accept":
         _let_stand(state, about)
@@ -37,27 +48,39 @@ def ruling(state: State, ruled: Ruling) -> None:
         _void(state, ruled.box, ruled.hand or 0)
     state.resume(*(alert.id for alert in about))
     if state.phase == "suspended":
-        return
+        return None
     if ruled.do == "void_round":
         _void_round(state)
     elif ruled.do == "move" and ruled.to is not None:
         _lay(state, waiting[0], ruled.to)
+    elif ruled.do == "burn":
+        for held in waiting:
+            state.lay(held.card, "burn", held.source)
     elif ruled.do == "accept":
         _go_on(state, about, waiting)
+    return None
 
 
-def _makes_sense(state: State, ruled: Ruling, waiting: tuple[Held, ...]) -> bool:
-    """Whether the ruling can be carried out on the table as it stands."""
+def _refusal(state: State, ruled: Ruling, about: tuple[Alert, ...], waiting: tuple[Held, ...]) -> str | None:
+    """Why the ruling cannot be carried out on the table as it stands; None when it can."""
     if ruled.do == "void_hand":
         hand = find(state.round, ruled.box or 0, ruled.hand or 0)
-        return hand is not None and hand.result is None
-    if ruled.do == "move":
-        to = ruled.to
-        known = not isinstance(to, BoxPlace) or find(state.round, to.box, to.hand or 0) is not None
-        return len(waiting) == 1 and to is not None and known
+        if hand is None:
+            return "no_such_hand"
+        return "settled" if hand.result is not None else None
+    if ruled.do == "void_round":
+        return None if about or state.round_open else "nothing_open"
+    if not about:
+        return "nothing_open"
     if ruled.do == "burn":
-        return bool(waiting)
-    return ruled.do in ("accept", "void_round")
+        return None if waiting else "no_card_waits"
+    if ruled.do == "move":
+        if len(waiting) != 1:
+            return "no_card_waits"
+        to = ruled.to
+        if to is None or (isinstance(to, BoxPlace) and find(state.round, to.box, to.hand or 0) is None):
+            return "no_stake"
+    return None
 
 
 def _let_stand(state: State, about: tuple[Alert, ...]) -> None:

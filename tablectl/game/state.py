@@ -19,6 +19,7 @@ from tablectl.game.betting import Sitting, Stakes
 from tablectl.game.books import Books
 from tablectl.game.dealing import due_place
 from tablectl.game.hand import total
+from tablectl.game.history import History
 from tablectl.game.irregularities import CATALOGUE, policy, remedy
 from tablectl.game.phases import IN_ROUND, ONWARD, Phases
 from tablectl.game.round import Ended, Hand, Round, change_hand, find
@@ -39,6 +40,7 @@ from tablectl.notices import (
     ShoeNotice,
     Status,
 )
+from tablectl.observations import Observation
 from tablectl.places import BoxPlace, Place
 from tablectl.texts import CALL_SUPERVISOR, alert_text
 
@@ -67,6 +69,8 @@ KEPT = (
     "seq",
     "cause",
     "alerts",
+    "superseded",
+    "superseded_close",
 )
 """The names of all that a table knows; each holds an immutable value."""
 
@@ -77,6 +81,10 @@ _rank = itemgetter(0)
 
 MOST_OPEN = 99
 """How many open alerts are kept in sight beside the newest; the ledger has them all."""
+
+
+Drafted = tuple[int, Any, tuple[Any, ...]]
+"""A notice before it is numbered: its rank in the contract's order, its type, its own fields."""
 
 
 class Held(NamedTuple):
@@ -91,8 +99,9 @@ class Held(NamedTuple):
 class State:
     """One table's state. `rules` and the names in `KEPT` may be read by all; only this package changes them."""
 
-    def __init__(self, house: House, *, opened: bool = True) -> None:
+    def __init__(self, house: House, *, opened: bool = True, supervisors: frozenset[str] | None = None) -> None:
         self.house = house
+        self.supervisors = supervisors
         self.rules = house.rules
         self.phases = Phases("betting" if opened else "closed")
         self.round = Round(0)
@@ -117,8 +126,12 @@ class State:
         self.seq = 0
         self.cause = 0
         self.alerts = 0
+        self.superseded: dict[tuple[int, int], int] = {}  # outcomes that a correction took back, by hand
+        self.superseded_close: int | None = None
+        self.known_alerts: dict[tuple[int, str], list[int]] = {}  # while a round is folded again: alerts that keep their ids
         self._alerted = False
-        self._draft: list[tuple[int, Any, tuple[Any, ...]]] = []
+        self._draft: list[Drafted] = []
+        self.history = History(self.standing())
 
     @property
     def phase(self) -> PhaseName:
@@ -137,15 +150,28 @@ class State:
         shoe = self.devices.get("shoe")
         return shoe is None or shoe.state == "up"
 
-    def snapshot(self) -> tuple[Any, ...]:
+    def snapshot(self) -> tuple[tuple[Any, ...], History]:
         """All that the table knows, to be handed to `restore`."""
-        return (self.phase, *(getattr(self, name) for name in KEPT))
+        return self.standing(), self.history
 
-    def restore(self, snapshot: tuple[Any, ...]) -> None:
+    def restore(self, snapshot: tuple[tuple[Any, ...], History]) -> None:
         """Put the table back to where a snapshot was taken."""
-        self.phases.go_back_to(snapshot[0])
-        for name, value in zip(KEPT, snapshot[1:], strict=True):
+        self.restore_standing(snapshot[0])
+        self.history = snapshot[1]
+
+    def standing(self) -> tuple[Any, ...]:
+        """Where the table stands, without how it came there."""
+        return (self.phase, *[getattr(self, name) for name in KEPT])
+
+    def restore_standing(self, standing: tuple[Any, ...]) -> None:
+        """Put the table to where it stood."""
+        self.phases.go_back_to(standing[0])
+        for name, value in zip(KEPT, standing[1:], strict=True):
             setattr(self, name, value)
+
+    def take_in(self, observation: Observation) -> None:
+        """Take in one observation and go on from it; `tablectl.game.table` knows how."""
+        raise NotImplementedError
 
     # What is said
 
@@ -192,9 +218,11 @@ class State:
         box, number = (hand.box, hand.number) if hand else (box, None)
         rule = rule or known.rule
         text = alert_text(code, operands, box=box, hand=number, cards=" ".join(cards), rule=rule)
-        self.alerts += 1
+        known_ids = self.known_alerts.get((self.cause, code))
+        if not known_ids:
+            self.alerts += 1
         fields = (
-            self.alerts,
+            known_ids.pop(0) if known_ids else self.alerts,
             code,
             known.severity,
             known.favours,
@@ -254,6 +282,12 @@ class State:
             self.blockers = tuple(said.get(alert.id, alert) for alert in self.blockers)
         return notices
 
+    def drop_draft(self) -> list[Drafted]:
+        """Take what was about to be said, unsaid."""
+        draft, self._draft = self._draft, []
+        self._alerted = False
+        return draft
+
     # How the game goes on
 
     def open_round(self) -> None:
@@ -262,6 +296,8 @@ class State:
         if not self.round_open:
             self.round_open = True
             self.paid_late = ()
+            self.superseded = {}
+            self.superseded_close = None
             self.round = Round(self.round.number + 1, opened_at=self.at)
 
     def lay(self, card: Card, place: Place, source: str | None) -> Place:
@@ -347,6 +383,7 @@ class State:
             settlement.returned,
             settlement.carried,
             settlement.rounded,
+            self.superseded.get((done.box, done.number)) if self.superseded else None,
         )
         if said:
             self.prompt(said)
@@ -368,6 +405,7 @@ class State:
             round_.cards,
             self._duration(),
             round_.alerts,
+            self.superseded_close,
         )
         self.shoe_notice()
         self.stakes = Stakes((), tuple(sorted(carried.items())))

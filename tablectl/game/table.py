@@ -14,6 +14,7 @@ import msgspec
 
 from tablectl.game import bets_in, cards_in, pit_in, play_in, rulings
 from tablectl.game.dealing import due_place, unanswered
+from tablectl.game.history import Entry, History
 from tablectl.game.legality import ACTIONS, Refusal, awaits_card, refusal
 from tablectl.game.round import Hand
 from tablectl.game.state import State
@@ -90,12 +91,21 @@ class Table(State):
         self.cause += 1
         if observation.at is not None:
             self.at = observation.at
+        before = None if self.round_open else self.standing()
+        self.take_in(observation)
+        self.prompt_current()
+        notices = self.speak()
+        if before is not None and self.round_open:
+            self.history = History(before)
+        self.history = self.history.with_entry(Entry(self.cause, self.at, observation, notices))
+        return notices
+
+    def take_in(self, observation: Observation) -> None:
+        """Take in one observation and let the game go on from it, without a word to the outside yet."""
         TAKE_IN[type(observation)](self, observation)
         self.go_on()
         if self.books.remaining == 0:
             self.look_for_exhausted_shoe()
-        self.prompt_current()
-        return self.speak()
 
     def due(self) -> Due:
         """What must or may happen next: the prompt, the checks, the emulator and the tests all ask here."""

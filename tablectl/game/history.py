@@ -1,0 +1,80 @@
+"""What happened since the round opened: enough to fold it again when a card turns out to have been another.
+
+The history ends when the next round opens; an older round is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from tablectl.cards import Card
+from tablectl.notices import Alert, Dealt, Notice, Outcome, RoundClosed
+from tablectl.observations import CardDrawn, Observation, Tick
+
+__all__ = ["Entry", "History"]
+
+LONGEST = 4096
+"""Observations that are remembered for one round, far more than a round can have."""
+
+
+class Entry(NamedTuple):
+    """One observation with its number and its time, and what was said of it."""
+
+    cause: int
+    at: str | None
+    observation: Observation
+    notices: tuple[Notice, ...]
+
+
+class History(NamedTuple):
+    """All since the round opened.
+
+    `base` is the table as it stood before (None: too much happened to fold it again); `placed` are the numbers of draws whose
+    place was said later than they came, by a correction.
+    """
+
+    base: tuple[Any, ...] | None
+    entries: tuple[Entry, ...] = ()
+    placed: frozenset[int] = frozenset()
+
+    def with_entry(self, entry: Entry) -> History:
+        """The history, one observation longer."""
+        if type(entry.observation) is Tick:
+            return self
+        if len(self.entries) >= LONGEST:
+            return History(None)
+        return self._replace(entries=(*self.entries, entry))
+
+    def corrected(self, index: int, card: Card) -> History:
+        """The history with another card at `index`."""
+        entry = self.entries[index]
+        assert isinstance(entry.observation, CardDrawn)
+        changed = entry._replace(observation=replace(entry.observation, card=card))
+        return self._replace(entries=(*self.entries[:index], changed, *self.entries[index + 1 :]))
+
+    def draws(self) -> list[int]:
+        """The indices of the entries that are cards, in the order in which they were drawn."""
+        return [index for index, entry in enumerate(self.entries) if isinstance(entry.observation, CardDrawn)]
+
+    def alerts(self) -> list[Alert]:
+        """The alerts that were said, in order."""
+        return [notice for notice in self._said() if isinstance(notice, Alert)]
+
+    def outcomes(self) -> dict[tuple[int, int], Outcome]:
+        """What was said last of each hand's end."""
+        return {(notice.box, notice.hand): notice for notice in self._said() if isinstance(notice, Outcome)}
+
+    def closed(self) -> RoundClosed | None:
+        """What was said last of the round's close."""
+        return next((notice for notice in reversed([*self._said()]) if isinstance(notice, RoundClosed)), None)
+
+    def placed_causes(self) -> frozenset[int]:
+        """The numbers of the draws of which it was said where they lie."""
+        return self.placed | {notice.cause for notice in self._said() if isinstance(notice, Dealt)}
+
+    def _said(self) -> Iterator[Notice]:
+        for entry in self.entries:
+            yield from entry.notices
