@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from tablectl import notices, observations
+from tablectl.game.view import TableView
 from tablectl.ledger.pin import Pin
 from tablectl.mqtt.messages import (
     CHANNELS,
@@ -30,7 +31,7 @@ from tablectl.mqtt.messages import (
     type_name,
 )
 
-__all__ = ["State", "document", "main", "message_schema", "notice_schema", "observation_schema", "printed"]
+__all__ = ["document", "main", "message_schema", "notice_schema", "observation_schema", "printed"]
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETERS: Final = {"site": "The site, such as the casino.", "pit": "The pit.", "table": "The table."}
@@ -50,15 +51,11 @@ _TITLES: Final = {
 }
 
 
-class State(msgspec.Struct, frozen=True):
-    """The whole table after the entry that `sequence` names. Its fields are the game's own; readers use those they know."""
-
-
 _DATA: Final[dict[str, type[msgspec.Struct]]] = {
     **{str(kind.__struct_config__.tag): kind for kind in get_args(notices.Notice)},
     "presence": Presence,
     "info": Pin,
-    "state": State,
+    "state": TableView,
 }
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from tablectl import notices, observations
 from tablectl.cards import Card
+from tablectl.game.view import BoxView, DealerView, HandView, PromptView, ShoeView, TableView
 from tablectl.ledger.pin import Pin, Pinned, TableName
 from tablectl.ledger.store import Ledger
 from tablectl.notices import Notice
@@ -24,6 +25,21 @@ PIN = Pin(
     profiles={"shoe": Pinned("bee-tek", "cd" * 32)},
 )
 AT = "2026-11-30T05:57:42.000631Z"
+STATE = msgspec.json.encode(
+    TableView(
+        at=AT,
+        house="lt",
+        phase="players",
+        round=1,
+        round_open=True,
+        boxes=(BoxView(3, 1000, 0, (HandView(0, (Card("AS"), Card("??")), None, False, 1000, None, True, None, None),)),),
+        dealer=DealerView((Card("9D"),), 9, False),
+        shoe=ShoeView(300, 12, 1, "loaded"),
+        prompt=PromptView("ask_box", 3, 0, {"box": 3}, "Dėžė 3"),
+        alerts=(),
+        devices={"shoe": notices.DeviceState("up", "")},
+    )
+)
 TICK = observations.encode(observations.Tick(at=AT))
 
 

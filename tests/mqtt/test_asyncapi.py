@@ -18,7 +18,7 @@ from tablectl.ledger import pin as pins
 from tablectl.mqtt import asyncapi
 from tablectl.mqtt.messages import CHANNELS, PUBLISHED, Messages
 from tablectl.notices import Notice
-from tests.mqtt.tables import AT, PIN, TABLE, every_kind
+from tests.mqtt.tables import AT, PIN, STATE, TABLE, every_kind
 
 KEPT = Path(__file__).parents[2] / "docs" / "asyncapi.json"
 DOCUMENT = asyncapi.document()
@@ -106,7 +106,7 @@ def test_the_publishers_own_messages_are_valid() -> None:
     status = notices.encode(every_kind()[1])
     made = {
         "info": MESSAGES.of_pin(1, pins.encode(PIN)),
-        "state": MESSAGES.of_state(1, b'{"boxes":[1,2]}'),
+        "state": MESSAGES.of_state(1, STATE),
         "presence": MESSAGES.of_presence("online", "connected", connection="1", seq=0, status=status, at=AT),
     }
     assert set(made) == set(PUBLISHED)

@@ -28,7 +28,7 @@ from tablectl.mqtt.telling import CURSOR
 from tests.broker import Broker, free_port
 from tests.mqtt.gateways import OldBroker, Server, Speaking
 from tests.mqtt.subscriber import Received, Subscriber
-from tests.mqtt.tables import BASE, TICK, every_kind, fill, many, new_ledger
+from tests.mqtt.tables import BASE, STATE, TICK, every_kind, fill, many, new_ledger
 
 HURRIED = Patience(connect=0.4, acknowledge=1.0, goodbye=1.0, first_retry=0.05, last_retry=0.4)
 RETAINED = {f"{BASE}/{name}" for name in ("status", "info", "state", "prompt")}
@@ -78,7 +78,7 @@ def test_a_subscriber_gets_every_notice_once_and_every_payload_is_valid(ledger: 
     with Subscriber(broker) as reader, publisher(ledger, broker) as telling:
         telling.wait_online(5)
         for body in said:
-            ledger.append(TICK, [body], b'{"round":1}')
+            ledger.append(TICK, [body], STATE)
             ledger.commit()
             telling.wake()
         assert telling.drain(5)
