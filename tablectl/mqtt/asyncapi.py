@@ -1,0 +1,196 @@
+"""What a table sends, as an AsyncAPI 3 document and as JSON Schemas, made from the types in the code.
+
+`python -m tablectl.mqtt.asyncapi` prints the document that is kept in `docs/asyncapi.json`; with `notice` or `observation` it
+prints the JSON Schema of a line of `tablectl play`'s output or input.
+
+The document's version is that of the topics (`tablectl/v1/...`), not of the software: it changes when what is sent changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any, Final, get_args
+
+import msgspec
+
+from tablectl import notices, observations
+from tablectl.game.view import TableView
+from tablectl.ledger.pin import Pin
+from tablectl.mqtt.messages import (
+    CHANNELS,
+    CONTENT_TYPE,
+    KEEPALIVE,
+    PROMPT_SECONDS,
+    PUBLISHED,
+    QOS,
+    RETAINED,
+    Envelope,
+    Presence,
+    schema_name,
+    type_name,
+)
+
+__all__ = ["document", "main", "message_schema", "notice_schema", "observation_schema", "printed"]
+
+_REF: Final = "#/components/schemas/{name}"
+_PARAMETERS: Final = {"site": "The site, such as the casino.", "pit": "The pit.", "table": "The table."}
+_BASE: Final = "tablectl/v1/{site}/{pit}/{table}"
+
+_TITLES: Final = {
+    "prompt": "What the dealer is to do now",
+    "dealt": "Cards, as they come to lie",
+    "outcome": "How hands ended",
+    "alert": "What went wrong, or cannot be known",
+    "round_closed": "Rounds and their money",
+    "phase": "The phases of the game",
+    "shoe": "The shoe's books",
+    "status": "Whether the table is there, and its devices",
+    "info": "The software and the rules in force",
+    "state": "The whole table, for who joins late",
+}
+
+
+_DATA: Final[dict[str, type[msgspec.Struct]]] = {
+    **{str(kind.__struct_config__.tag): kind for kind in get_args(notices.Notice)},
+    "presence": Presence,
+    "info": Pin,
+    "state": TableView,
+}
+
+
+def document() -> dict[str, Any]:
+    """The AsyncAPI 3.0 document, as plain JSON values."""
+    schemas = _schemas()
+    channels = CHANNELS | PUBLISHED
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "tablectl",
+            "version": "1.0.0",
+            "description": "What a blackjack table says over MQTT, as CloudEvents 1.0 in JSON. "
+            "Delivery is at least once and in order: drop what has an `id` that was seen before.",
+            "license": {"name": "MIT"},
+        },
+        "defaultContentType": CONTENT_TYPE,
+        "servers": {"broker": _server()},
+        "channels": {_key(channel): _channel(channel) for channel in dict.fromkeys(channels.values())},
+        "operations": {f"send_{name}": _operation(name, channel) for name, channel in channels.items()},
+        "components": {"messages": {name: _message(name) for name in channels}, "schemas": schemas},
+    }
+
+
+def _server() -> dict[str, Any]:
+    will = {
+        "topic": f"{_BASE}/status",
+        "qos": QOS,
+        "retain": True,
+        "message": "A `presence` event that says `offline`.",
+    }
+    client = {
+        "clientId": "tablectl-{site}-{pit}-{table}",
+        "cleanSession": True,
+        "keepAlive": KEEPALIVE,
+        "sessionExpiryInterval": 0,
+    }
+    return {
+        "host": "{host}:{port}",
+        "protocol": "mqtt",
+        "protocolVersion": "5.0",
+        "description": "MQTT 5 where the broker speaks it, else 3.1.1 (without expiry and content type). Over TLS: `mqtts`.",
+        "variables": {
+            "host": {"default": "localhost", "description": "The broker's name or address."},
+            "port": {"default": "1883", "description": "1883, or 8883 over TLS."},
+        },
+        "bindings": {"mqtt": {**client, "lastWill": will, "bindingVersion": "0.2.0"}},
+    }
+
+
+def _key(channel: str) -> str:
+    return channel.replace("/", "_")
+
+
+def _names(channel: str) -> list[str]:
+    return [name for name, where in (CHANNELS | PUBLISHED).items() if where == channel]
+
+
+def _channel(channel: str) -> dict[str, Any]:
+    names = _names(channel)
+    return {
+        "address": f"{_BASE}/{channel}",
+        "title": _TITLES[names[0]],
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
+        "parameters": {name: {"description": text} for name, text in _PARAMETERS.items()},
+    }
+
+
+def _operation(name: str, channel: str) -> dict[str, Any]:
+    binding: dict[str, Any] = {"qos": QOS, "retain": channel in RETAINED}
+    if name == "prompt":
+        binding["messageExpiryInterval"] = PROMPT_SECONDS
+    where = f"#/channels/{_key(channel)}"
+    return {
+        "action": "send",
+        "channel": {"$ref": where},
+        "messages": [{"$ref": f"{where}/messages/{name}"}],
+        "bindings": {"mqtt": {**binding, "bindingVersion": "0.2.0"}},
+    }
+
+
+def _message(name: str) -> dict[str, Any]:
+    kind = _DATA[name]
+    fixed = {
+        "type": {"const": type_name(name)},
+        "dataschema": {"const": schema_name(name)},
+        "data": {"$ref": _REF.format(name=kind.__name__)},
+    }
+    narrowed: dict[str, Any] = {"properties": fixed}
+    if CHANNELS.get(name, PUBLISHED.get(name)) == "status":
+        narrowed["required"] = ["presence"]
+    return {
+        "name": type_name(name),
+        "title": name,
+        "summary": (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " "),
+        "contentType": CONTENT_TYPE,
+        "payload": {"allOf": [{"$ref": _REF.format(name=Envelope.__name__)}, narrowed]},
+    }
+
+
+def _schemas() -> dict[str, Any]:
+    _, schemas = msgspec.json.schema_components([Envelope, *_DATA.values()], ref_template=_REF)
+    return dict(sorted(schemas.items()))
+
+
+def message_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a whole payload: of a notice's name, or of `presence`, `info`, `state`; complete in itself."""
+    return {"$ref": f"#/components/messages/{name}/payload", "components": document()["components"]}
+
+
+def notice_schema() -> dict[str, Any]:
+    """The JSON Schema of a line that `tablectl play` prints."""
+    return msgspec.json.schema(notices.Notice)
+
+
+def observation_schema() -> dict[str, Any]:
+    """The JSON Schema of a line that `tablectl play` reads."""
+    return msgspec.json.schema(observations.Observation)
+
+
+def printed(value: dict[str, Any]) -> str:
+    """A document as it is kept in a file."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the document, or the schema that the argument names; gives the exit code."""
+    makers = {"asyncapi": document, "notice": notice_schema, "observation": observation_schema}
+    name = arguments[0] if arguments else "asyncapi"
+    if len(arguments) > 1 or name not in makers:
+        sys.stderr.write(f"python -m tablectl.mqtt.asyncapi [{'|'.join(makers)}]\n")
+        return 2
+    sys.stdout.write(printed(makers[name]()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

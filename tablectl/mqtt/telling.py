@@ -1,0 +1,176 @@
+"""What one connection to a broker tells, and in what order. It reads the ledger; it knows nothing of sockets.
+
+First what the broker retains, since it may have forgotten it: the pin, the state, the last prompt it was told, and that the table
+is online. Then every notice behind the cursor, in the ledger's order. Whenever there is no notice to tell, the state, if it
+changed, at most ten times a second; in an endless stream of notices at least once a second.
+
+A prompt from before the cursor is told again, one from beyond it is not told ahead of its turn: a reader that drops repeats by id
+would then miss its place in the order.
+
+A broker that died has lost what it had acknowledged and not yet delivered, and its readers with it; what is told before they are
+back is told to nobody. So after a broken connection the last of what was acknowledged is told again (a repeat costs a reader
+nothing), and if somebody had listened, notices are held back until an acknowledgement says that somebody listens again (MQTT 5
+brokers say so), for a bounded time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from tablectl.errors import LedgerError
+from tablectl.ledger.reader import Outbox
+from tablectl.mqtt.messages import Message, Messages
+from tablectl.mqtt.window import Window
+
+__all__ = ["CURSOR", "Outgoing", "Telling"]
+
+CURSOR: Final = "mqtt"
+"""The name of the cursor in the ledger."""
+
+Outgoing = tuple[Message, int | None]
+"""A message, and the entry that it is (None: none, it does not move the cursor)."""
+
+_CHUNK = 200
+_STATE_EVERY = 0.1
+_STATE_AT_LEAST_EVERY = 1.0
+_STORE_EVERY = 0.05
+_POLL = 1.0
+_ASK_EVERY = 0.3
+_UNTOLD_GATHER = 1.5
+"""How long readers are waited for where the broker does not say whether there are any: MQTT 3.1.1."""
+_SETTLE = 0.3
+"""How long the other readers are waited for once one is there."""
+
+
+class Telling:
+    """The order of messages on one connection. Times are seconds of a clock that only goes forward.
+
+    `online` is what says that the table is there; `size` how many messages may be under way; `again_from` the entry after which
+    notices are told again although they were acknowledged (None: none are); `held_until` up to when notices wait for somebody to
+    listen (a time that has passed: they do not wait). `listened` becomes true when somebody does.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        messages: Messages,
+        online: Message,
+        *,
+        size: int,
+        now: float,
+        held_until: float,
+        again_from: int | None = None,
+    ):
+        self.listened = False
+        self._online = online
+        self._began = now
+        self._held_until = held_until
+        self._ask_after = now + _ASK_EVERY
+        self._outbox = outbox
+        self._messages = messages
+        self._stored = outbox.cursor(CURSOR)
+        self._store_after = 0.0
+        self.window = Window(size, self._stored)
+        self._read = self._stored if again_from is None else min(again_from, self._stored)
+        self._more = True
+        self._state_seq = 0
+        self._state_changed = False
+        self._state_after = now
+        self._queue: deque[Outgoing] = deque()
+        self._greet()
+
+    def _greet(self) -> None:
+        pin, state, prompt = (self._outbox.latest(name) for name in ("pin", "state", "prompt"))
+        if pin is not None:
+            self._queue.append((self._messages.of_pin(pin.seq, pin.body), None))
+        if state is not None:
+            self._state_seq = state.seq
+            self._queue.append((self._messages.of_state(state.seq, state.body), None))
+        if prompt is not None and prompt.seq <= self._read:
+            self._queue.append((self._messages.of_notice(prompt.seq, prompt.body), None))
+        self._queue.append((self._online, None))
+
+    def look(self) -> None:
+        """The ledger may have grown."""
+        self._more = True
+        self._state_changed = True
+
+    def next(self, now: float) -> Outgoing | None:
+        """What to send now; None when there is nothing, or no room. What is given counts as sent: say so by `window.sent`."""
+        if not self.window.has_room:
+            return None
+        if self._holds_back(now):
+            if not self._queue:
+                self._ask(now)
+        elif now >= self._state_after + _STATE_AT_LEAST_EVERY:
+            self._take_state(now)
+        if not (self._queue or self._holds_back(now)):
+            self._fill(now)
+        return self._queue.popleft() if self._queue else None
+
+    def acknowledged(self, mid: int, heard: bool | None, now: float) -> None:
+        """The broker has a message; `heard` says whether anybody has subscribed to it, None where the broker does not tell."""
+        self.window.acknowledged(mid)
+        self.listened = self.listened or heard is not False
+        if heard is None:
+            self._held_until = min(self._held_until, self._began + _UNTOLD_GATHER)
+        elif heard:
+            self._held_until = min(self._held_until, now + _SETTLE)
+
+    def _holds_back(self, now: float) -> bool:
+        return now < self._held_until
+
+    def _ask(self, now: float) -> None:
+        if now >= self._ask_after and self.window.is_empty:
+            self._ask_after = now + _ASK_EVERY
+            self._queue.append((self._online, None))
+
+    def _fill(self, now: float) -> None:
+        if self._more:
+            entries = self._outbox.notices_after(self._read, _CHUNK)
+            self._queue.extend((self._messages.of_notice(entry.seq, entry.body), entry.seq) for entry in entries)
+            if entries:
+                self._read = entries[-1].seq
+            self._more = len(entries) == _CHUNK
+        if not self._queue and now >= self._state_after:
+            self._take_state(now)
+
+    def _take_state(self, now: float) -> None:
+        if not self._state_changed:
+            return
+        self._state_changed = False
+        state = self._outbox.latest("state")
+        if state is not None and state.seq > self._state_seq:
+            self._state_seq = state.seq
+            self._state_after = now + _STATE_EVERY
+            self._queue.appendleft((self._messages.of_state(state.seq, state.body), None))
+
+    def wait(self, now: float) -> float:
+        """How long nothing new is due, in seconds, if nobody calls `look`."""
+        if self._holds_back(now):
+            return min(_ASK_EVERY, self._held_until - now)
+        return min(_POLL, max(0.0, self._state_after - now)) if self._state_changed else _POLL
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything the ledger had at the last `look` was told and acknowledged."""
+        return not (self._queue or self._more or self._state_changed) and self.window.is_empty
+
+    def store(self, now: float, *, at_once: bool = False) -> None:
+        """Move the ledger's cursor up to what was acknowledged, at most twenty times a second unless `at_once`.
+
+        A cursor that cannot be moved (the writer is busy, the disk is full) costs repeats later, no notice: it is tried again.
+        """
+        if self.window.done > self._stored and (at_once or now >= self._store_after):
+            self._store_after = now + _STORE_EVERY
+            try:
+                self._outbox.advance(CURSOR, self.window.done)
+            except LedgerError:
+                return
+            self._stored = self.window.done
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the ledger's cursor stands where it should."""
+        return self._stored >= self.window.done
