@@ -44,7 +44,7 @@ def due_hand(phase: PhaseName, round_: Round) -> Hand | None:
     if phase in ("first_cards", "second_cards"):
         wanted = 1 if phase == "first_cards" else 2
         for hand in round_.hands:
-            if len(hand.cards) < wanted:
+            if len(hand.cards) < wanted and hand.ended is None:
                 return hand
         return None
     if phase != "players":

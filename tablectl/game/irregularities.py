@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tablectl.houses.rules import House
-from tablectl.notices import Favours, Remedy, Severity
+from tablectl.notices import Favours, PhaseName, Remedy, Severity
 
 __all__ = ["CATALOGUE", "Irregularity", "policy", "remedy"]
 
@@ -77,6 +77,8 @@ def policy(code: str, house: House) -> tuple[bool, bool]:
     return chosen != "off", chosen == "suspend"
 
 
-def remedy(code: str, house: House, words: str) -> Remedy:
-    """What the house prescribes for this code; where it says nothing, `words` call the supervisor."""
-    return house.remedies.get(code) or Remedy(do="call_supervisor", text=words, cite="")
+def remedy(code: str, phase: PhaseName, house: House, words: str) -> Remedy:
+    """What the house prescribes for this code in this phase; where it says nothing, `words` call the supervisor."""
+    remedies = house.remedies
+    found = remedies.get(f"{code}@{phase}") or remedies.get(code) or remedies.get("default")
+    return found or Remedy(do="call_supervisor", text=words, cite="")

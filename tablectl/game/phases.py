@@ -77,7 +77,7 @@ def enough_boxes(facts: Facts) -> bool:
 
 def each_has_one_card(facts: Facts) -> bool:
     """R10: every box has its first card, and the dealer too."""
-    return bool(facts.round.dealer) and all(hand.cards for hand in facts.round.hands)
+    return bool(facts.round.dealer) and all(hand.cards or hand.ended is not None for hand in facts.round.hands)
 
 
 def insurance_is_due(facts: Facts) -> bool:

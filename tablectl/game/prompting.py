@@ -83,8 +83,11 @@ def _offer(hand: Hand | None, rules: Rules) -> Said | None:
 
 
 def call_supervisor(alert: Alert) -> Said:
-    """The game stands until a supervisor rules on this alert."""
-    return Said("call_supervisor", alert.box, alert.hand, (("alert", alert.id), ("code", alert.code), ("text", alert.text)))
+    """The game stands until a supervisor rules on this alert, be it by confirming the remedy that the house prescribes."""
+    remedy = alert.remedy
+    prescribed = () if remedy.do == "call_supervisor" else (("do", remedy.do), ("remedy", remedy.text))
+    operands = (("alert", alert.id), ("code", alert.code), ("text", alert.text), *prescribed)
+    return Said("call_supervisor", alert.box, alert.hand, operands)
 
 
 def collect(hand: Hand) -> Said:

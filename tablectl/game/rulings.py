@@ -38,6 +38,8 @@ def _ruled(state: State, ruled: Ruling) -> str | None:
     """Carry out a ruling other than a correction. Gives the reason where it makes no sense."""
     about = tuple(alert for alert in state.blockers if ruled.alert in (None, alert.id))
     waiting = tuple(held for held in state.held if any(held.alert == alert.id for alert in about))
+    if ruled.do == "void_hand" and ruled.box is None and about:
+        ruled = replace(ruled, box=about[0].box, hand=about[0].hand)
     refused = _refusal(state, ruled, about, waiting)
     if refused:
         return refused
@@ -56,8 +58,8 @@ def _ruled(state: State, ruled: Ruling) -> str | None:
     elif ruled.do == "burn":
         for held in waiting:
             state.lay(held.card, "burn", held.source)
-    elif ruled.do == "accept":
-        _go_on(state, about, waiting)
+    else:  # a hand was voided, or what happened stands
+        _go_on(state, about if ruled.do == "accept" else (), waiting)
     return None
 
 

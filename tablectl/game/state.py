@@ -232,7 +232,7 @@ class State:
             rule,
             operands,
             text,
-            remedy(code, self.house, CALL_SUPERVISOR),
+            remedy(code, self.playing, self.house, CALL_SUPERVISOR),
             known.integrity,
         )
         self.say(Alert, *fields)
