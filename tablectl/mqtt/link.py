@@ -158,8 +158,11 @@ class Link:
         self._topics[sent.mid] = message.topic
         return sent.mid
 
-    def turn(self, seconds: float, *, until_woken: bool = True) -> None:
-        """Wait at most `seconds` for the broker, or for `wake`, and do what there is to do. Raises `Lost`."""
+    def turn(self, seconds: float, *, until_woken: bool = True) -> bool:
+        """Wait at most `seconds` for the broker, or for `wake`, and do what there is to do. Raises `Lost`.
+
+        True: `wake` is readable.
+        """
         client = self._client
         sock = client.socket()
         if sock is None:
@@ -183,6 +186,7 @@ class Link:
             raise Lost(f"the client failed: {error!r}") from error
         if self._gone is not None or self._refusal is not None:
             raise self._loss("the connection broke")
+        return self._wake in ready
 
     def close(self, *, politely: bool = False) -> None:
         """Hang up. `politely` keeps the broker from publishing the last will."""

@@ -289,12 +289,14 @@ class Publisher:
     def _tell(self, link: Link, telling: Telling) -> None:
         """Tell until told to stop. Raises `Lost`."""
         looked = -1
+        called = True
         heard = time.monotonic()
         while not self._stopping:
+            if called:
+                self._quiet()  # before looking at the count: a byte that is read was written after it was raised
             with self._changed:
                 woken = self._woken
             if woken != looked:
-                self._quiet()
                 telling.look()
                 looked = woken
             now = time.monotonic()
@@ -306,7 +308,7 @@ class Publisher:
             if telling.is_done and self._told < looked:
                 telling.store(now, at_once=True)
                 self._note(told=looked)
-            link.turn(telling.wait(now))
+            called = link.turn(telling.wait(now))
             if not self._heard(link, telling):
                 if telling.window.is_empty:
                     telling.look()  # so that what another program committed is found too
