@@ -182,12 +182,16 @@ class RoundClosed(Said, frozen=True, tag="round_closed"):
 
 
 class ShoeNotice(Said, frozen=True, tag="shoe"):
-    """The shoe's books: cards drawn since it was loaded, unread among them, and how many remain (None: unknown)."""
+    """The shoe's books: cards drawn since it was loaded, unread among them, and how many remain (None: unknown).
+
+    `inferred` are the faces that unread cards must have had, known by elimination at the end of the shoe and never read.
+    """
 
     remaining: int | None
     drawn: int
     unread: int
     state: ShoeState
+    inferred: tuple[Card, ...] = ()
 
 
 class DeviceState(msgspec.Struct, frozen=True):

@@ -38,6 +38,9 @@ ALERTS: dict[str, str] = {
     "shoe.books_unknown": "The shoe was in use before: its books are off until the next shuffle",
     "shoe.not_cut": "The shoe was loaded without a player's cut",
     "shoe.past_cut_card": "A new round starts after the cut card",
+    "shoe.missing_cards": "The shoe is {count} cards short; not accounted for: {cards}",
+    "shoe.unshuffled": "The cards do not come as from a shuffled shoe ({test}: {value}, limit {limit}, after {drawn})",
+    "shoe.double_draw": "Two cards within {ms} ms, at least {least} is possible",
     "shoe.exhausted": "The shoe is empty and the round is not finished",
     "shoe.pulled_back": "A card was pulled back into the shoe: {text}",
     "shoe.fault": "The shoe reports: {text}",
@@ -70,6 +73,7 @@ ALERTS: dict[str, str] = {
     "pay.blackjack_late": "The blackjack on box {box} was not paid before the next box played",
     "link.lost": "{device} is gone: {why}",
     "link.corrupt": "{device} sent what cannot be read: {why}",
+    "link.clock": "The clock was set back by {seconds} s",
     "rules.layout_mismatch": "{key}: the table has {printed}, the house rules say {ruled}",
 }
 

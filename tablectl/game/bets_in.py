@@ -100,7 +100,8 @@ def table_state(state: State, table: TableState) -> None:
             state.fire("close")
         return
     if _layout_agrees(state, table.layout or {}):
-        state.fire("open")
+        if state.fire("open"):
+            state.repeat_integrity_alerts()
     else:
         state.fire("close")
 

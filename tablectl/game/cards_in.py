@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tablectl.cards import Card
+from tablectl.game import shuffle
 from tablectl.game.bets_in import close_betting, stopped_short
 from tablectl.game.books import Books
 from tablectl.game.dealing import Route, due_place, idle_code, route, unanswered
 from tablectl.game.phases import BETWEEN_ROUNDS
 from tablectl.game.round import Hand, find, hands_of
 from tablectl.game.state import Held, State
+from tablectl.instants import to_micros
 from tablectl.notices import Operand
 from tablectl.observations import CardDrawn, CutCard, ShoeFault, ShoeLoaded
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["card_drawn", "cut_card", "place_card", "shoe_fault", "shoe_loaded"]
+
+EMPTY = "empty"
+"""The word of a shoe, or of the pit that has counted it out, for the end of the shoe."""
 
 MOST_HELD = 12 * 52
 """No shoe holds more cards than these; what is drawn beyond them is said, and not kept."""
@@ -32,6 +37,41 @@ def card_drawn(state: State, drawn: CardDrawn) -> None:
         state.alert("shoe.books_unknown")
     place = place_card(state, drawn)
     _check_face(state, drawn, place)
+    if state.at is not None:
+        _check_pace(state, state.at)
+    if shuffle.due(state.books.drawn):
+        judge_shuffle(state)
+
+
+def _check_pace(state: State, at: str) -> None:
+    """Two cards faster than a hand can deal them. Equal stamps prove nothing: a coarse clock, or one read that held both."""
+    before, state.drawn_at = state.drawn_at, at
+    if before is None or before == at:
+        return
+    elapsed = _milliseconds(before, at)
+    if elapsed is not None and 0 < elapsed < state.rules.fastest_draw_ms:
+        state.alert("shoe.double_draw", ms=elapsed, least=state.rules.fastest_draw_ms)
+
+
+def _milliseconds(before: str, at: str) -> int | None:
+    """The time between two cards; None for times that are none."""
+    try:
+        if before[:17] == at[:17]:  # the same minute, as nearly always
+            return int(at[17:19] + at[20:23]) - int(before[17:19] + before[20:23])
+        return (to_micros(at) - to_micros(before)) // 1000
+    except ValueError:
+        return None
+
+
+def judge_shuffle(state: State) -> None:
+    """Look at the order in which the cards came; said once a shoe."""
+    books = state.books
+    if books.decks is None or "shoe.unshuffled" in state.waived_of_shoe:
+        return
+    found = shuffle.judge(books.order, books.decks)
+    if found:
+        state.waived_of_shoe |= {"shoe.unshuffled"}
+        state.alert("shoe.unshuffled", test=found.test, value=str(found.value), limit=str(found.limit), drawn=found.drawn)
 
 
 def _check_face(state: State, drawn: CardDrawn, place: Place | None) -> None:
@@ -164,6 +204,7 @@ def shoe_loaded(state: State, loaded: ShoeLoaded) -> None:
     state.books = Books.of_new_shoe(loaded.decks)
     state.burn_left = state.rules.burn_cards
     state.past_cut = False
+    state.waived_of_shoe = frozenset()
     state.claims_cards = False
     state.dealt_since_load = False
     if state.phase == "suspended" and state.resume_to in BETWEEN_ROUNDS:
@@ -180,6 +221,9 @@ def shoe_loaded(state: State, loaded: ShoeLoaded) -> None:
 
 def shoe_fault(state: State, fault: ShoeFault) -> None:
     """The shoe reports a fault: the game stands while it lasts. Its end, where the shoe tells it, lets the game go on."""
+    if fault.code == EMPTY:
+        _empty(state)
+        return
     if fault.cleared:
         ended = tuple(alert for code, alert in state.faults if code == fault.code)
         state.faults = tuple(pair for pair in state.faults if pair[0] != fault.code)
@@ -190,6 +234,16 @@ def shoe_fault(state: State, fault: ShoeFault) -> None:
     alert = state.alert(FAULT_ALERTS.get(fault.code, "shoe.fault"), fault=fault.code, text=fault.text or fault.code)
     if alert:
         state.faults = (*state.faults, (fault.code, alert.id))
+
+
+def _empty(state: State) -> None:
+    """The shoe has no more cards: what must be missing, or must have been on the cards that passed unread, is known now."""
+    state.books = state.books.emptied()
+    reckoning = state.books.reckoning()
+    state.shoe_notice(reckoning.inferred if reckoning else ())
+    judge_shuffle(state)
+    if reckoning and reckoning.short:
+        state.alert("shoe.missing_cards", cards=reckoning.cards, count=reckoning.short, unread=reckoning.unread)
 
 
 def _needs_ruling(state: State, alert: int) -> bool:

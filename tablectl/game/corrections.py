@@ -79,7 +79,7 @@ def _folded(state: State, history: History, alerts: int) -> list[tuple[int, Draf
     for entry in history.entries:
         if isinstance(entry.observation, Ruling) and entry.observation.do == "correct":
             continue  # what it did is in the entries already
-        state.cause, state.at = entry.cause, entry.at
+        state.cause = entry.cause
         state.take_in(entry.observation)
         drafts += [(entry.cause, draft) for draft in state.drop_draft()]
     state.known_alerts = {}

@@ -21,10 +21,9 @@ LONGEST = 4096
 
 
 class Entry(NamedTuple):
-    """One observation with its number and its time, and what was said of it."""
+    """One observation with its number, and what was said of it."""
 
     cause: int
-    at: str | None
     observation: Observation
     notices: tuple[Notice, ...]
 

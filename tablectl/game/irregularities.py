@@ -33,6 +33,9 @@ CATALOGUE: dict[str, Irregularity] = {
     "shoe.books_unknown": Irregularity("info", False),
     "shoe.not_cut": Irregularity("warning", False, rule="R05"),
     "shoe.past_cut_card": Irregularity("warning", True),
+    "shoe.missing_cards": Irregularity("critical", False, integrity=True, rule="R01"),
+    "shoe.unshuffled": Irregularity("warning", False, integrity=True),
+    "shoe.double_draw": Irregularity("warning", False),
     "shoe.exhausted": Irregularity("critical", True),
     "shoe.pulled_back": Irregularity("critical", True, integrity=True),
     "shoe.fault": Irregularity("warning", True),
@@ -65,6 +68,7 @@ CATALOGUE: dict[str, Irregularity] = {
     "pay.blackjack_late": Irregularity("warning", False, "house", rule="R12"),
     "link.lost": Irregularity("warning", False),
     "link.corrupt": Irregularity("warning", False),
+    "link.clock": Irregularity("warning", False),
     "rules.layout_mismatch": Irregularity("critical", False),
 }
 
@@ -81,4 +85,4 @@ def remedy(code: str, phase: PhaseName, house: House, words: str) -> Remedy:
     """What the house prescribes for this code in this phase; where it says nothing, `words` call the supervisor."""
     remedies = house.remedies
     found = remedies.get(f"{code}@{phase}") or remedies.get(code) or remedies.get("default")
-    return found or Remedy(do="call_supervisor", text=words, cite="")
+    return Remedy(found.do, found.text, found.cite or "") if found else Remedy("call_supervisor", words, "")

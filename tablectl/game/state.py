@@ -58,7 +58,9 @@ KEPT = (
     "past_cut",
     "resume_to",
     "waived",
+    "waived_of_shoe",
     "faults",
+    "drawn_at",
     "devices",
     "open_alerts",
     "blockers",
@@ -115,7 +117,9 @@ class State:
         self.past_cut = False
         self.resume_to: PhaseName = "betting"
         self.waived: frozenset[str] = frozenset()
+        self.waived_of_shoe: frozenset[str] = frozenset()
         self.faults: tuple[tuple[str, int], ...] = ()  # the shoe's open faults by code, and their alerts
+        self.drawn_at: str | None = None  # when the last card left the shoe
         self.devices: dict[str, DeviceState] = {}
         self.open_alerts: tuple[Alert, ...] = ()
         self.blockers: tuple[Alert, ...] = ()  # what a suspended game waits for, oldest first
@@ -190,9 +194,10 @@ class State:
         value, soft = total(cards) if cards else (None, False)
         self._draft.append((_ORDER[Dealt], Dealt, (card, place, value, soft, source)))
 
-    def shoe_notice(self) -> None:
-        """Say the shoe's books."""
-        self.say(ShoeNotice, self.books.remaining, self.books.drawn, self.books.unread, self.books.state(past_cut=self.past_cut))
+    def shoe_notice(self, inferred: tuple[Card, ...] = ()) -> None:
+        """Say the shoe's books; at its end also what the unread cards must have been."""
+        books = self.books
+        self.say(ShoeNotice, books.remaining, books.drawn, books.unread, books.state(past_cut=self.past_cut), inferred)
 
     def alert(
         self,
@@ -244,6 +249,12 @@ class State:
         if suspends and self.phase != "closed":
             self.suspend(alert)
         return alert
+
+    def repeat_integrity_alerts(self) -> None:
+        """The table opens: what no supervisor has acknowledged is said again, with the number it has."""
+        for alert in self.open_alerts:
+            if alert.ack_required:
+                self.say(Alert, *(getattr(alert, name) for name in Alert.__struct_fields__[4:]))
 
     def suspend(self, alert: Alert) -> None:
         """Stop the game until this alert is ruled on."""

@@ -89,19 +89,22 @@ class Table(State):
     def feed(self, observation: Observation) -> tuple[Notice, ...]:
         """Take in one observation and say what follows from it. Never raises."""
         self.cause += 1
-        if observation.at is not None:
-            self.at = observation.at
         before = None if self.round_open else self.standing()
         self.take_in(observation)
         self.prompt_current()
         notices = self.speak()
         if before is not None and self.round_open:
             self.history = History(before)
-        self.history = self.history.with_entry(Entry(self.cause, self.at, observation, notices))
+        self.history = self.history.with_entry(Entry(self.cause, observation, notices))
         return notices
 
     def take_in(self, observation: Observation) -> None:
         """Take in one observation and let the game go on from it, without a word to the outside yet."""
+        at = observation.at
+        if at is not None:
+            if self.at is not None and at < self.at:
+                pit_in.clock_set_back(self, at)
+            self.at = at
         TAKE_IN[type(observation)](self, observation)
         self.go_on()
         if self.books.remaining == 0:

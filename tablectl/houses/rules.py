@@ -13,11 +13,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from tablectl.errors import HouseError
-from tablectl.notices import Remedy
 from tablectl.resources import named_files
 from tablectl.settings import digest, line_of, read_toml
 
-__all__ = ["ASSUMED", "ROWS", "House", "HouseFile", "Rules", "load", "names"]
+__all__ = ["ASSUMED", "ROWS", "House", "HouseFile", "Jurisdiction", "Prescribed", "Rules", "load", "names"]
 
 ASSUMED = "; assumed"
 
@@ -25,6 +24,8 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=99)]
 Money = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
 Ratio = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]?:[1-9][0-9]?$")]
 """A payment such as `3:2`, winnings to stake."""
+
+JURISDICTIONS = "houses/jurisdictions"
 
 AlertPolicy = Literal["off", "alert", "suspend"]
 
@@ -67,24 +68,51 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dealer_draws_when_idle: bool
     rounding: Literal["house", "player"]
     smallest_chip: Money
+    fastest_draw_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
     split_stake: Literal["equal"]
     double_stake: Literal["equal"]
 
 
+class Prescribed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A remedy as a file states it; `cite` may be left to the file."""
+
+    do: Literal["accept", "burn", "move", "void_hand", "void_round", "correct", "call_supervisor"]
+    text: Annotated[str, msgspec.Meta(min_length=1)]
+    cite: str | None = None
+
+
+class Jurisdiction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a jurisdiction prescribes: a file of remedies that houses may include. Keys as in `House.remedies`."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$")]
+    title: str
+    cite: str
+    remedies: dict[str, Prescribed]
+
+
 class House(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A house file: who it is, its rules, what it does about each alert, and the remedies it prescribes."""
+    """A house file: who it is, its rules, what it does about each alert, and the remedies it prescribes.
+
+    `jurisdictions` are names of files under `houses/jurisdictions`, or paths beside the house's own; the house's own remedies go
+    before theirs, and an earlier jurisdiction's before a later one's. A remedy's key is an alert's code, `code@phase`, or
+    `default` for all others.
+    """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$")]
     title: str
     language: Literal["en", "es", "fr", "lt"]
     currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$")]
     rules: Rules
+    jurisdictions: tuple[str, ...]
     alerts: dict[str, AlertPolicy]
-    remedies: dict[str, Remedy]
+    remedies: dict[str, Prescribed]
 
 
 class HouseFile(msgspec.Struct, frozen=True):
-    """A house as it was read: with its digest, and the keys whose value is assumed."""
+    """A house as it was read: with its digest, and the keys whose value is assumed.
+
+    Its remedies are all that apply, its jurisdictions' included, each with its citation; the digest covers these files too.
+    """
 
     house: House
     path: Path
@@ -149,7 +177,28 @@ def load(name: str) -> HouseFile:
     house, data = read_toml(path, House, HouseError)
     text = data.decode()
     _check(house.rules, path, text)
-    return HouseFile(house, path, digest(data), _assumed(text))
+    remedies = {key: _cited(remedy, house.title) for key, remedy in house.remedies.items()}
+    for index, wanted in enumerate(house.jurisdictions):
+        try:
+            included, more = _jurisdiction(wanted, path)
+        except HouseError as error:
+            if error.line is None and error.field is None:  # it is not there: the house's own line is what is wrong
+                field = f"jurisdictions[{index}]"
+                raise HouseError(str(error), where=str(path), line=line_of(text, "jurisdictions"), field=field) from None
+            raise
+        data += more
+        remedies = {key: _cited(remedy, included.cite) for key, remedy in included.remedies.items()} | remedies
+    return HouseFile(msgspec.structs.replace(house, remedies=remedies), path, digest(data), _assumed(text))
+
+
+def _jurisdiction(name: str, house: Path) -> tuple[Jurisdiction, bytes]:
+    """Read a jurisdiction that ships, or one whose path is given from the house's folder. Raises `HouseError`."""
+    path = named_files(JURISDICTIONS).get(name) or house.parent / name
+    return read_toml(path, Jurisdiction, HouseError)
+
+
+def _cited(remedy: Prescribed, cite: str) -> Prescribed:
+    return remedy if remedy.cite is not None else msgspec.structs.replace(remedy, cite=cite)
 
 
 def _check(rules: Rules, path: Path, text: str) -> None:
