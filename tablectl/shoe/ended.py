@@ -74,6 +74,7 @@ class Lines(Ended, frozen=True, kw_only=True, tag="lines"):
 class Records(Ended, frozen=True, kw_only=True, tag="records"):
     """Records in a text stream, found by `pattern` (a regular expression), each ended by the byte `end`, its last one.
 
+    The longest record that fits a message is taken; what ran into it from before is noise.
     `shortest` is the fewest bytes a record can have. `around` is written before and after one.
     """
 
@@ -89,7 +90,7 @@ class Records(Ended, frozen=True, kw_only=True, tag="records"):
     def find(self, buffer: bytes, low: int, end: int) -> Candidate | None:
         """See `Ended.find`: the earliest beginning from which all that follows is one record."""
         match = _whole(self.pattern, self.end).search(buffer, low, end)
-        return Candidate(match.start(), end, end, self.name, match[0], "", False) if match else None
+        return Candidate(match.start(), end, match.start() + 1, self.name, match[0], "", False) if match else None
 
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""

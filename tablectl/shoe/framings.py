@@ -119,4 +119,4 @@ class EndedScanner:
             # The blank after the last frame and the one before this: two bytes of filler belong to it.
             start = max(position, found.start - 2)
             start += len(buffer[start : found.start].rstrip(self.filling))
-            position = judge(Candidate(start, end, end, found.frame, found.body, found.why, False))
+            position = judge(found._replace(start=start))

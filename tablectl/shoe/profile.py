@@ -7,6 +7,7 @@ profile's digest. Makers publish no specifications: a value that is a guess carr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -58,8 +59,8 @@ class Held(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="r
     untimed: Literal["repeat", "event"]
 
 
-class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One make of shoe or pad."""
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, eq=False):
+    """One make of shoe or pad. Compared by identity, so that what is made of it is made once."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     kind: Literal["shoe", "pad"]
@@ -73,14 +74,19 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wire(self) -> Wire:
         """Make it ready to use. Raises `Flaw` when keys contradict each other; one that `load` gave never does."""
-        wire = Wire(self.frames, self.fields, self.messages, self.commands)
-        if self.repeats:
-            named: dict[str, list[str]] = {"frames": [*wire.frames], "messages": [*wire.messages], "forget_on": [*wire.messages]}
-            for key, known in named.items():
-                for name in getattr(self.repeats, key, ()):
-                    if name not in known:
-                        raise Flaw(f"repeats.{key}", f"{name!r} is none of {', '.join(known)}")
-        return wire
+        return _wire(self)
+
+
+@lru_cache(maxsize=32)
+def _wire(profile: Profile) -> Wire:
+    wire = Wire(profile.frames, profile.fields, profile.messages, profile.commands)
+    if profile.repeats:
+        named: dict[str, list[str]] = {"frames": [*wire.frames], "messages": [*wire.messages], "forget_on": [*wire.messages]}
+        for key, known in named.items():
+            for name in getattr(profile.repeats, key, ()):
+                if name not in known:
+                    raise Flaw(f"repeats.{key}", f"{name!r} is none of {', '.join(known)}")
+    return wire
 
 
 class ProfileFile(msgspec.Struct, frozen=True):
