@@ -19,6 +19,7 @@ from typing import Self
 __all__ = ["Screen", "Terminal"]
 
 TABLECTL = [sys.executable, "-m", "tablectl"]
+NO_BREAK_SPACES = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 _SEQUENCE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])")
 
 
@@ -68,7 +69,7 @@ class Screen:
             elif letter == "\n":
                 self._feed_line()
             else:
-                assert letter.isprintable(), f"what is {letter!r}?"
+                assert letter.isprintable() or letter in NO_BREAK_SPACES, f"what is {letter!r}?"
                 if self._column == self.columns:
                     self._column = 0
                     self._feed_line()

