@@ -348,8 +348,8 @@ class State:
             settlement.carried,
             settlement.rounded,
         )
-        if said:
-            self.prompt(said)
+        for prompt in said:
+            self.prompt(prompt)
 
     def close_round(self) -> None:
         """The round is over: its money is counted, and what stays in place becomes the next round's."""
