@@ -90,7 +90,6 @@ class Decoder:
         pieces = self._end("cut by a reconnect")
         self._forget()
         self._clean = True
-        self._offset, self._buffer = self.offset, b""
         return pieces
 
     def _forget(self) -> None:
@@ -109,10 +108,8 @@ class Decoder:
     def _scan(self, *, final: bool) -> list[Piece]:
         keep = self._scanner.scan(self._buffer, self._done - self._offset, final, self._judge) + self._offset
         self._leave(keep)
-        # One byte before stays: where a line begins depends on it.
-        cut = max(self._offset, keep - 1)
-        self._buffer = self._buffer[cut - self._offset :]
-        self._offset = cut
+        self._buffer = self._buffer[keep - self._offset :]
+        self._offset = keep
         while self._times and self._times[0][0] <= keep:
             self._times.popleft()
         return self._pieces

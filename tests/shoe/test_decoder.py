@@ -138,6 +138,8 @@ def test_a_site_may_take_r_for_a_draw_sent_again(tmp_path: Path) -> None:
     assert drawn(observations(decoded(site, [TEN + RESENT_TEN]))) == ["TS"]
     assert drawn(observations(decoded(site, [TEN[:6] + RESENT_TEN]))) == ["TS"]
     assert drawn(observations(decoded(site, [ACE + RESENT_TEN + RESENT_TEN]))) == ["AH", "TS"]
+    start = bytes.fromhex("05 30 53 03 36 30")
+    assert drawn(observations(decoded(site, [TEN + start + RESENT_TEN]))) == ["TS", "TS"], "the shoe knows nothing of before"
 
 
 def test_a_site_names_its_packs(tmp_path: Path) -> None:

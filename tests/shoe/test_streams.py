@@ -1,7 +1,7 @@
 """What holds for any bytes: any split gives the same, every byte is in one piece, memory is bounded, a true frame is found."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tablectl.shoe.decoder import Decoder
@@ -13,6 +13,7 @@ AT = "2026-11-30T06:00:00.000000Z"
 
 
 @each_profile
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_split_gives_the_same_pieces(name: str, data: st.DataObject) -> None:
     profile = profile_of(name)
@@ -25,6 +26,7 @@ def test_any_split_gives_the_same_pieces(name: str, data: st.DataObject) -> None
 
 
 @each_profile
+@settings(max_examples=40)
 @given(stream=st.binary(max_size=600), places=st.lists(st.integers(0, 600), max_size=6))
 def test_random_bytes_never_raise_and_are_accounted_for(name: str, stream: bytes, places: list[int]) -> None:
     profile = profile_of(name)
@@ -32,6 +34,7 @@ def test_random_bytes_never_raise_and_are_accounted_for(name: str, stream: bytes
 
 
 @each_profile
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_more_than_a_frame_is_kept(name: str, data: st.DataObject) -> None:
     decoder = Decoder(profile_of(name))
@@ -44,6 +47,7 @@ def test_no_more_than_a_frame_is_kept(name: str, data: st.DataObject) -> None:
 
 
 @each_profile
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_true_frame_is_found_after_any_noise(name: str, data: st.DataObject) -> None:
     """For lines, noise that a line could be made of must end first; anything else may stand just before the frame.
@@ -71,6 +75,7 @@ def test_a_true_frame_is_found_after_any_noise(name: str, data: st.DataObject) -
 
 
 @each_profile
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_true_frame_is_found_before_any_noise(name: str, data: st.DataObject) -> None:
     profile = profile_of(name)
