@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from tablectl import observations
@@ -46,17 +46,20 @@ from tablectl.observations import (
 )
 from tablectl.places import BoxPlace, Place
 
-__all__ = ["HOUSES", "Stream", "a_few", "any_observation", "mishaps", "noise", "play", "some_house", "very_many"]
+__all__ = ["HOUSES", "Stream", "a_few", "any_observation", "mishaps", "noise", "play", "smallest", "some_house", "very_many"]
 
 HOUSES = {name: rules.load(name).house for name in rules.names()}
 
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
 
-a_few = settings(max_examples=120, derandomize=True, report_multiple_bugs=False)
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
+"""Hypothesis takes minutes to shrink a stream, choice by choice; `smallest` takes seconds, observation by observation."""
+
+a_few = settings(max_examples=120, derandomize=True, phases=UNSHRUNK)
 """Every day: always the same examples, so that a run fails for what was changed and for nothing else."""
 
-very_many = settings(max_examples=5000, report_multiple_bugs=False)
+very_many = settings(max_examples=5000, phases=UNSHRUNK)
 """Now and then, with `make test-slow`: always others."""
 
 
@@ -76,6 +79,23 @@ class Stream:
 
 def _plain(house_rules: Rules) -> set[tuple[str, Any]]:
     return set(msgspec.structs.asdict(house_rules).items())
+
+
+def smallest(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:
+    """A stream that still fails though nothing more can be left out of it: halves first, then quarters, at last one by one."""
+    seen = stream.seen
+    step = max(1, len(seen) // 2)
+    while True:
+        before, at = seen, 0
+        while at < len(seen):
+            shorter = seen[:at] + seen[at + step :]
+            if fails(Stream(stream.house, shorter)):
+                seen = shorter
+            else:
+                at += step
+        if step == 1 and seen == before:
+            return Stream(stream.house, seen)
+        step = max(1, step // 2)
 
 
 # Any observation: made from the types themselves, so that a new field is tried on the day it is added

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from tablectl import notices
 from tablectl.game import view
 from tablectl.game.table import Table
 from tests.game.laws import ALWAYS, IN_ANY_HOUSE, IN_GOOD_PLAY, Law
-from tests.strategies import Stream, a_few, mishaps, noise, play, some_house, very_many
+from tests.strategies import Stream, a_few, mishaps, noise, play, smallest, some_house, very_many
 
 MOMENT = st.integers(0, 100)
 
@@ -68,7 +70,26 @@ def test_very_much_noise(stream: Stream, moment: int) -> None:
 
 
 def hold(stream: Stream, moment: int, laws: tuple[type[Law], ...]) -> None:
-    """Nothing raises, no law is broken; and a second table, or one that goes on from a snapshot, says the same to the byte."""
+    """No law is broken, nothing raises, and the fold is pure; what fails is told with the shortest stream that fails alike."""
+
+    def fault(stream: Stream) -> tuple[str, str] | None:
+        try:
+            play_out(stream, moment, laws)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            return f"{frames[-1].name}: {frames[-1].line}", "".join(traceback.format_exception(error))
+        return None
+
+    broken = fault(stream)
+    if broken is None:
+        return
+    shortest = smallest(stream, lambda shorter: (fault(shorter) or ("",))[0] == broken[0])
+    _, how = fault(shortest) or broken
+    pytest.fail(f"{how}\n{shortest}", pytrace=False)
+
+
+def play_out(stream: Stream, moment: int, laws: tuple[type[Law], ...]) -> None:
+    """Feed a table, hold it against the laws; a second table, and one that goes on from a snapshot, must say the same bytes."""
     table = Table(stream.house)
     held = [law(stream.house.name) for law in laws]
     snapshot = table.snapshot()
