@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow lint check bench clean prepare
+.PHONY: help demo test test-slow lint check bench goldens clean prepare
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -30,6 +30,12 @@ check: prepare ## the houses and profiles that ship
 
 bench: prepare ## measure, and print JSON
 	@$(BIN)/python -m tests.benchmarks
+
+goldens: prepare ## write anew what the tests compare with; then review the diff
+	@$(BIN)/python -m tests.golden
+	@$(BIN)/python -m tests.catalogues --write
+	@$(BIN)/python -m tests.perft.perft --write
+	@$(BIN)/python -m tablectl.mqtt.asyncapi >docs/asyncapi.json
 
 clean: ## remove what was made, the environment too
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -114,3 +114,10 @@ def test_an_installed_table_plays(installed: Run) -> None:
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert '"deal_to_box"' in result.stdout
+
+
+def test_an_installed_table_shows_itself(installed: Run) -> None:
+    """The recorded sessions are inside, and Mosquitto is found outside."""
+    result = installed("tablectl", "demo", "--house", "fr", "--speed", "max")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "round 1: staked 80.00, returned 105.00, carried 20.00" in result.stdout

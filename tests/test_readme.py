@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,11 +27,31 @@ def test_a_command_line_has_words_and_options_that_exist(line: str) -> None:
         assert found is not None, line
         command = found
     options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
-    assert {word for word in words if word.startswith("-")} <= options
+    assert {word for word in words if word.startswith("-") and word != "-"} <= options
+
+
+EXAMPLES = dict(re.findall(r"^\| `([a-z]+)` \|.*\| `(tablectl .*)` \|$", TEXTS["README.md"], re.MULTILINE))
 
 
 def test_every_verb_is_in_the_table() -> None:
-    assert re.findall(r"^\| `([a-z]+)` \|.*\| `", TEXTS["README.md"], re.MULTILINE) == list(VERBS)
+    assert list(EXAMPLES) == list(VERBS)
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_its_example_works_as_it_stands(verb: str) -> None:
+    line = [sys.executable, "-m", *shlex.split(EXAMPLES[verb])]
+    result = subprocess.run(line, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+
+
+def test_the_spanish_session_ends_with_a_critical_alert() -> None:
+    block = re.search(r"^    (tablectl replay .*) \\\n +(.*)$", TEXTS["README.md"], re.MULTILINE)
+    assert block is not None
+    line = [sys.executable, "-m", *shlex.split(" ".join(block.groups()))]
+    result = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 3, result.stderr
+    assert [word for word in result.stdout.splitlines() if '"severity":"critical"' in word and "dealer.drew_on_17" in word]
 
 
 def test_every_target_and_file_is_there() -> None:

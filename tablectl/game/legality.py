@@ -44,7 +44,7 @@ def may_stand(hand: Hand, round_: Round) -> bool:
 def refusal(hand: Hand, action: Action, round_: Round, rules: Rules) -> Refusal | None:
     """Why the hand whose turn it is may not do this; None when it may."""
     if awaits_card(hand, round_):
-        return Refusal("R29", {"cards": len(hand.cards)})
+        return Refusal("R29", {"count": len(hand.cards)})
     if action == "double":
         return _double(hand, rules)
     if action == "split":
@@ -73,7 +73,7 @@ def allowed(hand: Hand, round_: Round, rules: Rules) -> tuple[Action, ...]:
 def _double(hand: Hand, rules: Rules) -> Refusal | None:
     """R19, R20, R21, R28."""
     if len(hand.cards) != 2:
-        return Refusal("R19", {"cards": len(hand.cards)})
+        return Refusal("R19", {"count": len(hand.cards)})
     if hand.split and not rules.double_after_split:
         return Refusal("R28", {})
     if rules.double_on == "any":
@@ -96,7 +96,7 @@ def _texts(numbers: tuple[int, ...]) -> tuple[str, ...]:
 def _split(hand: Hand, round_: Round, rules: Rules) -> Refusal | None:
     """R22, R23, R24."""
     if len(hand.cards) != 2 or (total(hand.cards).value is not None and not is_pair(hand.cards, same=rules.split_on)):
-        return Refusal("R22", {"cards": len(hand.cards)})
+        return Refusal("R22", {"count": len(hand.cards)})
     hands = len(hands_of(round_, hand.box))
     if are_aces(hand.cards) and rules.max_hands_aces != "unlimited" and hands >= rules.max_hands_aces:
         return Refusal("R24", {"hands": hands, "most": rules.max_hands_aces})
@@ -108,7 +108,7 @@ def _split(hand: Hand, round_: Round, rules: Rules) -> Refusal | None:
 def _surrender(hand: Hand, round_: Round, rules: Rules) -> Refusal | None:
     """R30: unsplit hands only, on the first two cards."""
     if rules.surrender == "no" or hand.split or len(hand.cards) != 2:
-        return Refusal("R30", {"cards": len(hand.cards)})
+        return Refusal("R30", {"count": len(hand.cards)})
     if rules.surrender == "not_against_ace" and round_.dealer[:1] and round_.dealer[0].rank is Rank.ACE:
         return Refusal("R30", {"dealer": str(round_.dealer[0])})
     return None

@@ -100,15 +100,28 @@ def dealer_stands(round_: Round) -> Said:
     return Said("dealer_must_stand", operands=(("total", round_.dealer_total),))
 
 
-def settled(hand: Hand, settlement: Settlement) -> Said | None:
-    """What to do with the chips of a hand that was settled; None for a bust, whose stake went with its cards."""
-    back, laid = settlement.returned, hand.laid
+def settled(hand: Hand, settlement: Settlement) -> list[Said]:
+    """What to do with the chips of a hand that was settled: the insurance first, then the stake.
+
+    A bust hand's stake went with its cards, so nothing is said of it.
+    """
+    said: list[Said] = []
+    insured = hand.insurance or 0
+    if insured and settlement.result != "void":
+        won = settlement.insurance
+        said.append(_chips("pay", hand, won - insured, won) if won else _chips("take", hand, insured, 0))
+        insured = 0
+    laid, back = hand.stake + insured, settlement.returned - settlement.insurance
     if settlement.carried:
-        return Said("carry", hand.box, hand.number, (("amount", settlement.carried),))
-    if settlement.result in ("push", "void"):
-        return Said("push", hand.box, hand.number, (("amount", back),))
-    if back > laid:
-        return Said("pay", hand.box, hand.number, (("amount", back - laid), ("returned", back)))
-    if settlement.result == "bust" and laid == hand.stake:
-        return None
-    return Said("take", hand.box, hand.number, (("amount", laid - back), ("returned", back)))
+        said.append(Said("carry", hand.box, hand.number, (("amount", settlement.carried),)))
+    elif back > laid:
+        said.append(_chips("pay", hand, back - laid, back))
+    elif back == laid:
+        said.append(Said("push", hand.box, hand.number, (("amount", back),)))
+    elif settlement.result != "bust":
+        said.append(_chips("take", hand, laid - back, back))
+    return said
+
+
+def _chips(code: PromptCode, hand: Hand, amount: int, returned: int) -> Said:
+    return Said(code, hand.box, hand.number, (("amount", amount), ("returned", returned)))

@@ -24,13 +24,17 @@ Rounded = Literal["house", "player"]
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
-    """How a hand ended. `compared` tells whether the dealer's total had a part in it."""
+    """How a hand ended.
+
+    `compared` tells whether the dealer's total had a part in it; `insurance` is what of `returned` comes from a won insurance.
+    """
 
     result: Result
     returned: int
     carried: int = 0
     rounded: Rounded | None = None
     compared: bool = False
+    insurance: int = 0
 
 
 def natural(hand: Hand, rules: Rules) -> bool:
@@ -62,11 +66,13 @@ def settle(hand: Hand, round_: Round, rules: Rules, *, dealer_finished: bool) ->
     if not blackjack:
         return main
     won, rounded = _pay(insured, rules.insurance_pays, rules)
-    returned = main.returned + insured + won
+    insurance = insured + won
+    returned = main.returned + insurance
     result = main.result
     if main.result == "lose" and natural(hand, rules):
         result, returned = "push", returned + hand.stake  # R13: it loses uninsured; insured the stake comes back
-    return msgspec.structs.replace(main, result=result, returned=returned, rounded=main.rounded or rounded)
+    rounded = main.rounded or rounded
+    return msgspec.structs.replace(main, result=result, returned=returned, rounded=rounded, insurance=insurance)
 
 
 def _stake(hand: Hand, round_: Round, rules: Rules, blackjack: bool | None, *, dealer_finished: bool) -> Settlement | None:

@@ -396,8 +396,8 @@ class State:
             settlement.rounded,
             self.superseded.get((done.box, done.number)) if self.superseded else None,
         )
-        if said:
-            self.prompt(said)
+        for prompt in said:
+            self.prompt(prompt)
 
     def close_round(self) -> None:
         """The round is over: its money is counted, and what stays in place becomes the next round's."""

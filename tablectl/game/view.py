@@ -13,7 +13,7 @@ from tablectl.game.hand import total
 from tablectl.game.round import Hand
 from tablectl.game.state import State
 from tablectl.notices import Alert, DeviceState, Operand, PhaseName, ShoeState
-from tablectl.places import Box
+from tablectl.places import Box, Place
 
 __all__ = ["TableView", "encode", "view"]
 
@@ -58,6 +58,13 @@ class ShoeView(msgspec.Struct, frozen=True):
     state: ShoeState
 
 
+class HeldView(msgspec.Struct, frozen=True):
+    """A card that waits for a ruling; `to` is where it was seen to lie, None when nothing saw it."""
+
+    card: Card
+    to: Place | None
+
+
 class PromptView(msgspec.Struct, frozen=True):
     """What the dealer is to do now."""
 
@@ -78,6 +85,7 @@ class TableView(msgspec.Struct, frozen=True):
     round_open: bool
     boxes: tuple[BoxView, ...]
     dealer: DealerView
+    held: tuple[HeldView, ...]
     shoe: ShoeView
     prompt: PromptView | None
     alerts: tuple[Alert, ...]
@@ -108,6 +116,7 @@ def view(state: State) -> TableView:
         state.round_open,
         tuple(BoxView(box, state.stakes.on(box), state.stakes.carried_on(box), tuple(by_box.get(box, ()))) for box in boxes),
         DealerView(round_.dealer, *total(round_.dealer)),
+        tuple(HeldView(held.card, held.place) for held in state.held),
         ShoeView(books.remaining, books.drawn, books.unread, books.state(past_cut=state.past_cut)),
         _prompt(state.prompted),
         state.open_alerts,

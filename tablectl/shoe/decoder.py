@@ -78,22 +78,18 @@ class Decoder:
         if self._times and self._times[-1][1] == at:
             self._times.pop()
         self._times.append((self.offset, at))
+        self._pieces = []
         return self._scan(final=False)
 
     def finish(self) -> list[Piece]:
         """No more bytes come: account for those that are kept."""
-        if self.pending:
-            self._bad = (self.offset, "cut short")
-        return self._scan(final=True)
+        return self._end("cut short")
 
     def reset(self) -> list[Piece]:
         """The line was lost and is back: reject what was cut, and forget what a repeat is known by."""
-        if self.pending:
-            self._bad = (self.offset, "cut by a reconnect")
-        pieces = self._scan(final=True)
+        pieces = self._end("cut by a reconnect")
         self._forget()
         self._clean = True
-        self._offset, self._buffer = self.offset, b""
         return pieces
 
     def _forget(self) -> None:
@@ -101,14 +97,19 @@ class Decoder:
         self._seen_at: str | None = None
         self._last_card: Observation | None = None
 
-    def _scan(self, *, final: bool) -> list[Piece]:
+    def _end(self, why: str) -> list[Piece]:
+        """Take what is kept for a frame that was cut, unless another begins in it."""
         self._pieces = []
+        if self._bad[0] <= self._done:
+            self._between(self.offset)
+        self._bad = max(self._bad, (self.offset, why))
+        return self._scan(final=True)
+
+    def _scan(self, *, final: bool) -> list[Piece]:
         keep = self._scanner.scan(self._buffer, self._done - self._offset, final, self._judge) + self._offset
         self._leave(keep)
-        # One byte before stays: where a line begins depends on it.
-        cut = max(self._offset, keep - 1)
-        self._buffer = self._buffer[cut - self._offset :]
-        self._offset = cut
+        self._buffer = self._buffer[keep - self._offset :]
+        self._offset = keep
         while self._times and self._times[0][0] <= keep:
             self._times.popleft()
         return self._pieces
@@ -171,14 +172,19 @@ class Decoder:
 
     def _leave(self, end: int) -> None:
         """Account for the bytes up to `end`, which are in no frame."""
+        bad_end, why = self._bad
+        if self._done < bad_end:
+            self._reject(min(end, bad_end), why)
+            self._clean = self._done == bad_end and bool(self._scanner.filling)  # an end byte stands there
+        self._between(end)
+        self._reject(end, NOISE)
+
+    def _between(self, end: int) -> None:
+        """Account for filler up to `end`, where nothing but filler came since the last frame."""
         filling = self._scanner.filling
         if self._clean and filling and self._done < end:
             run = self._buffer[self._done - self._offset : end - self._offset]
             self._add(Piece(self._done, end - len(run.lstrip(filling)), "ignored", None, BETWEEN))
-        bad_end, why = self._bad
-        if self._done < bad_end:
-            self._reject(min(end, bad_end), why)
-        self._reject(end, NOISE)
 
     def _reject(self, end: int, why: str) -> None:
         if self._done < end:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import msgspec
-
 from tablectl.shoe.checksums import MarkedChecksum
 from tablectl.shoe.frames import ByteSet, Candidate, Frame, HexByte, Size, byte_set, unhex, unknown_checksum
 
@@ -20,8 +18,7 @@ class Ended(Frame, frozen=True, kw_only=True):
     longest: Size
     filler: ByteSet | None = None
 
-    @property
-    def shortest(self) -> int:
+    def least(self) -> int:
         """The fewest bytes a frame can have, end byte and all."""
         return 2
 
@@ -74,22 +71,22 @@ class Lines(Ended, frozen=True, kw_only=True, tag="lines"):
 class Records(Ended, frozen=True, kw_only=True, tag="records"):
     """Records in a text stream, found by `pattern` (a regular expression), each ended by the byte `end`, its last one.
 
+    The longest record that fits a message is taken; what ran into it from before is noise.
     `shortest` is the fewest bytes a record can have. `around` is written before and after one.
     """
 
     pattern: str
-    shortest_record: Size = msgspec.field(name="shortest")
+    shortest: Size
     around: str = ""
 
-    @property
-    def shortest(self) -> int:
-        """See `Ended.shortest`."""
-        return self.shortest_record
+    def least(self) -> int:
+        """See `Ended.least`."""
+        return self.shortest
 
     def find(self, buffer: bytes, low: int, end: int) -> Candidate | None:
         """See `Ended.find`: the earliest beginning from which all that follows is one record."""
         match = _whole(self.pattern, self.end).search(buffer, low, end)
-        return Candidate(match.start(), end, end, self.name, match[0], "", False) if match else None
+        return Candidate(match.start(), end, match.start() + 1, self.name, match[0], "", False) if match else None
 
     def flaw(self) -> tuple[str, str] | None:
         """See `Frame.flaw`."""

@@ -119,10 +119,14 @@ class Text(Field, frozen=True, tag="text"):
 
 
 class Number(Field, frozen=True, tag="number"):
-    """A whole number in ASCII digits, decimal or hexadecimal; `digits` is the fewest and the most of them."""
+    """A whole number in ASCII digits, decimal or hexadecimal; `digits` is the fewest and the most of them.
+
+    `write` is what is sent when nothing else is asked for.
+    """
 
     digits: tuple[Annotated[int, msgspec.Meta(ge=1, le=15)], Annotated[int, msgspec.Meta(ge=1, le=15)]]
     base: Literal[10, 16] = 10
+    write_: int | None = msgspec.field(default=None, name="write")
 
     def pattern(self) -> bytes:
         """See `Field.pattern`."""
@@ -136,9 +140,10 @@ class Number(Field, frozen=True, tag="number"):
 
     def write(self, wanted: Wanted) -> bytes:
         """See `Field.write`."""
-        if "" not in wanted:
+        given = wanted.get("", self.write_)
+        if given is None:
             raise ValueError(f"{self.name}: a number is needed")
-        number = int(str(wanted[""]))
+        number = int(str(given))
         wire = b"%0*d" % (self.digits[0], number) if self.base == 10 else b"%0*X" % (self.digits[0], number)
         if number < 0 or len(wire) > self.digits[1]:
             raise ValueError(f"{self.name}: {number} has more than {self.digits[1]} digits")

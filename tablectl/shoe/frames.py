@@ -6,6 +6,7 @@ Bytes are written in hexadecimal (`"05"`, `"0D 0A"`), sets of bytes as ranges of
 from __future__ import annotations
 
 from collections.abc import Set
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
@@ -87,7 +88,8 @@ def byte_class(allowed: Set[int]) -> bytes:
 def unknown_checksum(checksum: Checksum | MarkedChecksum | None) -> tuple[str, str] | None:
     """What `Frame.flaw` says of a checksum whose name the library does not know."""
     if checksum is not None and checksum.name not in CHECKSUMS:
-        return "checksum", f"no checksum is called {checksum.name!r}; known are {', '.join(CHECKSUMS)}"
+        near = get_close_matches(checksum.name, CHECKSUMS, n=4, cutoff=0.3) or ["ChecksumXor8", "Checksum8", "Crc16Modbus"]
+        return "checksum", f"no checksum is called {checksum.name!r}; crccheck has {', '.join(near)} and others"
     if isinstance(checksum, MarkedChecksum) and not (len(checksum.mark) == 1 and checksum.mark.isascii()):
         return "checksum", f"mark {checksum.mark!r} is not one ASCII character"
     return None

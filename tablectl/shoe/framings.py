@@ -83,7 +83,7 @@ class MarkedScanner:
                 found = Candidate(start, len(buffer), start + 1, frame.name, b"", "cut short", False)
             else:
                 body, why = opened(buffer[start:last])
-                found = Candidate(start, last, start + 1, frame.name, body, why, frame.not_after_noise)
+                found = Candidate(start, last, start + 1, frame.name, body, why, frame.doubtful())
             position = judge(found)
 
     def _unfinished(self, buffer: bytes, position: int) -> int:
@@ -101,7 +101,7 @@ class EndedScanner:
         self._end = unhex(frame.end)
         end = re.escape(self._end)
         # Runs of end bytes too close for a frame between them are passed over at once; possessive, so in linear time.
-        self._too_short = re.compile(b"(?:[^" + end + b"]{0,%d}" % max(0, frame.shortest - 2) + end + b")++", re.DOTALL)
+        self._too_short = re.compile(b"(?:[^" + end + b"]{0,%d}" % max(0, frame.least() - 2) + end + b")++", re.DOTALL)
 
     def scan(self, buffer: bytes, position: int, final: bool, judge: Judge) -> int:
         """See `Scanner.scan`."""
@@ -119,4 +119,4 @@ class EndedScanner:
             # The blank after the last frame and the one before this: two bytes of filler belong to it.
             start = max(position, found.start - 2)
             start += len(buffer[start : found.start].rstrip(self.filling))
-            position = judge(Candidate(start, end, end, found.frame, found.body, found.why, False))
+            position = judge(found._replace(start=start))

@@ -31,8 +31,7 @@ class Marked(Frame, frozen=True, kw_only=True):
         """The most bytes a whole frame can have."""
         raise NotImplementedError
 
-    @property
-    def not_after_noise(self) -> bool:
+    def doubtful(self) -> bool:
         """Whether it is too short to be told from noise, and taken only where no noise stands just before it."""
         return False
 
@@ -145,17 +144,16 @@ class Fixed(Marked, frozen=True, kw_only=True, tag="fixed"):
     length: Annotated[int, msgspec.Meta(ge=0, le=4000)]
     body: ByteSet | None = None
     end: Hex | None = None
-    doubtful: bool = msgspec.field(default=False, name="not_after_noise")
+    not_after_noise: bool = False
 
     @property
     def size(self) -> int:
         """See `Marked.size`."""
         return sum(high for _, _, high in self.atoms())
 
-    @property
-    def not_after_noise(self) -> bool:
-        """See `Marked.not_after_noise`."""
-        return self.doubtful
+    def doubtful(self) -> bool:
+        """See `Marked.doubtful`."""
+        return self.not_after_noise
 
     def atoms(self) -> list[Atom]:
         """See `Marked.atoms`."""

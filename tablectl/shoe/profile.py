@@ -6,15 +6,17 @@ profile's digest. Makers publish no specifications: a value that is a guess carr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from tablectl.errors import ProfileError
 from tablectl.resources import named_files
-from tablectl.settings import as_dict, digest, line_of, read_toml
+from tablectl.settings import digest, line_of, read_toml
 from tablectl.shoe.fields import FIELDS, AnyField
 from tablectl.shoe.framings import FRAMINGS, AnyFrame
 from tablectl.shoe.messages import Command, Flaw, Message
@@ -24,6 +26,7 @@ __all__ = ["ASSUMED", "FOLDER", "Held", "LinkSettings", "Profile", "ProfileFile"
 
 ASSUMED = "; assumed"
 FOLDER = "firmware_profiles"
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([a-z_.]+)\s*\]")
 
 
 class LinkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,8 +61,8 @@ class Held(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="r
     untimed: Literal["repeat", "event"]
 
 
-class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One make of shoe or pad."""
+class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, eq=False):
+    """One make of shoe or pad. Compared by identity, so that what is made of it is made once."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     kind: Literal["shoe", "pad"]
@@ -73,14 +76,19 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wire(self) -> Wire:
         """Make it ready to use. Raises `Flaw` when keys contradict each other; one that `load` gave never does."""
-        wire = Wire(self.frames, self.fields, self.messages, self.commands)
-        if self.repeats:
-            named: dict[str, list[str]] = {"frames": [*wire.frames], "messages": [*wire.messages], "forget_on": [*wire.messages]}
-            for key, known in named.items():
-                for name in getattr(self.repeats, key, ()):
-                    if name not in known:
-                        raise Flaw(f"repeats.{key}", f"{name!r} is none of {', '.join(known)}")
-        return wire
+        return _wire(self)
+
+
+@lru_cache(maxsize=32)
+def _wire(profile: Profile) -> Wire:
+    wire = Wire(profile.frames, profile.fields, profile.messages, profile.commands)
+    if profile.repeats:
+        named: dict[str, list[str]] = {"frames": [*wire.frames], "messages": [*wire.messages], "forget_on": [*wire.messages]}
+        for key, known in named.items():
+            for name in getattr(profile.repeats, key, ()):
+                if name not in known:
+                    raise Flaw(f"repeats.{key}", f"{name!r} is none of {', '.join(known)}")
+    return wire
 
 
 class ProfileFile(msgspec.Struct, frozen=True):
@@ -120,7 +128,7 @@ def load(name: str) -> ProfileFile:
         profile.wire()
     except Flaw as flaw:
         raise ProfileError(str(flaw), where=str(path), line=line_of(text, flaw.field), field=flaw.field) from None
-    return ProfileFile(profile, path, digest(data), _assumed(profile, text))
+    return ProfileFile(profile, path, digest(data), _assumed(text))
 
 
 def _with_choices(error: ProfileError) -> ProfileError:
@@ -133,30 +141,18 @@ def _with_choices(error: ProfileError) -> ProfileError:
     return ProfileError(message, where=error.where, line=error.line, field=error.field)
 
 
-def _assumed(profile: Profile, text: str) -> frozenset[str]:
-    lines = text.splitlines()
-    marked = {
-        number: lines[number - 1].partition("=")[0].strip()
-        for number, line in enumerate(lines, 1)
-        if line.rstrip().endswith(ASSUMED)
-    }
-    found = set()
-    for key in _keys(as_dict(profile)) if marked else ():
-        line = line_of(text, key)
-        if line in marked:
-            # `checksum = {...}` is one assumption, not four.
-            before, name, _ = key.partition(f".{marked[line]}")
-            found.add(before + name)
+def _assumed(text: str) -> frozenset[str]:
+    """The dotted keys that stand on the lines marked as assumed: `frames[0].checksum`, `repeats.window_ms`."""
+    found: set[str] = set()
+    seen: Counter[str] = Counter()
+    table = ""
+    for line in text.splitlines():
+        header = _HEADER.match(line)
+        if header:
+            table = f"{header[2]}."
+            if header[1] == "[[":
+                table = f"{header[2]}[{seen[header[2]]}]."
+                seen[header[2]] += 1
+        elif line.rstrip().endswith(ASSUMED) and "=" in line:
+            found.add(table + line.partition("=")[0].strip())
     return frozenset(found)
-
-
-def _keys(value: Any, above: str = "") -> Iterator[str]:
-    """The dotted keys of all that holds no other."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _keys(inner, f"{above}.{key}" if above else key)
-    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
-        for index, inner in enumerate(value):
-            yield from _keys(inner, f"{above}[{index}]")
-    else:
-        yield above

@@ -24,6 +24,8 @@ class Wire:
         messages: Sequence[Message],
         commands: Sequence[Command],
     ):
+        if not frames:
+            raise Flaw("frames", "there are none")
         _once("frames", [frame.name for frame in frames])
         _once("fields", [field.name for field in fields])
         _once("messages", [message.name for message in messages])
@@ -53,7 +55,7 @@ class Wire:
             self._by_frame.setdefault(message.frame, []).append(self.messages[message.name])
         for index, command in enumerate(commands):
             self._sent_by("host", f"commands[{index}]", command.frame)
-        self.scanner = _scanner([frame for frame in frames if frame.sent_by == "device"])
+        self.scanner = _scanner(frames)
 
     def read(self, frame: str, body: bytes, device: str) -> Reading | None:
         """What a frame's body says: the first message of the profile that it fits, None when it fits none.
@@ -78,15 +80,19 @@ class Wire:
 
 
 def _scanner(frames: Sequence[AnyFrame]) -> Scanner:
-    marked: list[Marked] = [frame for frame in frames if isinstance(frame, Marked)]
-    ended = [frame for frame in frames if not isinstance(frame, Marked)]
-    if not frames:
-        raise Flaw("frames", "the device sends none")
-    if ended and len(frames) > 1:
-        raise Flaw(
-            "frames", f"{ended[0].name!r} is of kind {ended[0].__struct_config__.tag}, which must be the device's only one"
-        )
-    return EndedScanner(ended[0]) if ended else MarkedScanner(marked)
+    sent = [(index, frame) for index, frame in enumerate(frames) if frame.sent_by == "device"]
+    if not sent:
+        raise Flaw("frames[0].sent_by", "the device sends none of these frames")
+    marked: list[Marked] = []
+    for index, frame in sent:
+        if isinstance(frame, Marked):
+            marked.append(frame)
+        elif len(sent) == 1:
+            return EndedScanner(frame)
+        else:
+            kind = frame.__struct_config__.tag
+            raise Flaw(f"frames[{index}].kind", f"{frame.name!r} is of kind {kind}, which must be the device's only one")
+    return MarkedScanner(marked)
 
 
 def _once(what: str, names: Sequence[str]) -> None:

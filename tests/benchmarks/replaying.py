@@ -98,7 +98,8 @@ def run(args: list[str]) -> Run:
     """
     began = time.monotonic()
     before = os.times()
-    with subprocess.Popen([sys.executable, "-m", "tablectl", *args], stdout=subprocess.DEVNULL, cwd=ROOT) as process:
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}  # as users have it
+    with subprocess.Popen([sys.executable, "-m", "tablectl", *args], stdout=subprocess.DEVNULL, cwd=ROOT, env=env) as process:
         peak = 0
         while process.poll() is None:
             peak = max(peak, _high_water(process.pid))

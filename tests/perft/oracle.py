@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["HOUSES", "Asked", "Choice", "Ending", "House", "Stakes", "play", "tree"]
+__all__ = ["HOUSES", "Asked", "Choice", "Ending", "Hand", "House", "Stakes", "pay", "play", "tree"]
 
 Stakes = dict[int, int]
 """Box to stake, in dealing order."""
@@ -173,37 +173,42 @@ def play(house: House, shoe: list[str], stakes: Stakes, script: list[Choice]) ->
 
     # The dealer draws only as many cards as some stake still depends on.
     every = [hand for hands in boxes.values() for hand in hands]
-    if any(count(hand.cards) <= 21 and not hand.surrendered and not blackjack(hand) for hand in every):
+    if any(is_compared(hand) for hand in every):
         while count(dealer) < 17:
             dealer.append(next(cards))
     elif any(insured.values()) or any(blackjack(hand) and waits(dealer[0], house) for hand in every):
         dealer.append(next(cards))
 
-    dealer_blackjack = len(dealer) == 2 and count(dealer) == 21
     staked = sum(hand.stake for hand in every) + sum(insured.values())
-    returned = carried = 0
+    paid = [pay(hand, insured[hand.box] if hand.number == 0 else 0, dealer, house) for hand in every]
+    return Ending(staked, sum(returned for returned, _ in paid), sum(carried for _, carried in paid))
+
+
+def pay(hand: Hand, insured: int, dealer: list[str], house: House) -> tuple[int, int]:
+    """What a finished hand gets back, its box's insurance included, and what of it stays in place for the next round."""
+    mine, dealers = count(hand.cards), count(dealer)
+    dealer_blackjack = len(dealer) == 2 and dealers == 21
+    returned = 3 * insured if dealer_blackjack else 0  # the insurance back, and 2:1
+    if hand.surrendered:
+        return returned + hand.stake // 2, 0
+    if mine > 21:
+        return returned, 0
+    if blackjack(hand):
+        if not dealer_blackjack or not waits(dealer[0], house):
+            return returned + hand.stake + hand.stake * 3 // 2, 0
+        return returned + (hand.stake if insured or not house.blackjack_loses_to_blackjack else 0), 0
     if dealer_blackjack:
-        returned += 3 * sum(insured.values())  # the insurance back, and 2:1
-    for hand in every:
-        mine, dealers = count(hand.cards), count(dealer)
-        if hand.surrendered:
-            returned += hand.stake // 2
-        elif mine > 21:
-            pass
-        elif blackjack(hand):
-            if not dealer_blackjack or not waits(dealer[0], house):
-                returned += hand.stake + hand.stake * 3 // 2
-            elif not house.blackjack_loses_to_blackjack or insured[hand.box]:
-                returned += hand.stake
-        elif dealer_blackjack:
-            pass
-        elif dealers > 21 or mine > dealers:
-            returned += 2 * hand.stake
-        elif mine == dealers and house.ties_stay:
-            carried += hand.stake
-        elif mine == dealers:
-            returned += hand.stake
-    return Ending(staked, returned, carried)
+        return returned, 0
+    if dealers > 21 or mine > dealers:
+        return returned + 2 * hand.stake, 0
+    if mine == dealers:
+        return (returned, hand.stake) if house.ties_stay else (returned + hand.stake, 0)
+    return returned, 0
+
+
+def is_compared(hand: Hand) -> bool:
+    """Whether a finished hand wins or loses by the dealer's total."""
+    return count(hand.cards) <= 21 and not hand.surrendered and not blackjack(hand)
 
 
 def waits(dealers_first: str, house: House) -> bool:

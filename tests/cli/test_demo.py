@@ -1,0 +1,227 @@
+"""`tablectl demo`: what a person sees, on a terminal and in lines, and that nothing is left behind however it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from tablectl.cli import demo, main
+from tablectl.cli.onlooker import Onlooker
+from tablectl.resources import data_folder
+from tests.processes import gone, named
+from tests.terminal import Terminal
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+SAMPLES = {house: data_folder("samples") / f"{house}.rec" for house in ("fr", "es")}
+
+
+def replayed(house: str, *options: str) -> list[str]:
+    """What `tablectl replay` says of a session: the words of prompts and alerts are its to choose, in the house's language."""
+    line = [sys.executable, "-m", "tablectl", "replay", str(SAMPLES[house]), *options]
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+
+
+@cache
+def notices(house: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in replayed(house, "--json")]
+
+
+def drew() -> str:
+    """The words of the Spanish session's alert."""
+    return next(str(notice["text"]) for notice in notices("es") if notice["notice"] == "alert")
+
+
+def french_summary() -> str:
+    return f"""\
+The French session, house fr
+  round 1: staked 80.00, returned 105.00, carried 20.00
+  round 2: staked 35.00, returned 15.00, carried 0.00
+  {len(notices("fr"))} notices in the ledger, all received over MQTT, each once by id, in order
+  no alerts
+"""
+
+
+def spanish_summary() -> str:
+    return f"""\
+The Spanish session, house es
+  round 1: staked 50.00, returned 80.00, carried 0.00
+  round 2: staked 10.00, returned 10.00, carried 0.00
+  {len(notices("es"))} notices in the ledger, all received over MQTT, each once by id, in order
+  ! critical: dealer.drew_on_17: {drew()}
+  It ends suspended on purpose: the dealer drew on 17; a supervisor must rule.
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Path:
+    """Where the demo may leave nothing; its broker's command line names it."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    return place
+
+
+def left(temporary: Path) -> tuple[list[int], list[Path]]:
+    """What is left of a demo: processes, and files."""
+    return named(temporary), list(temporary.iterdir())
+
+
+COLOURS = {str(number) for number in [*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)]}
+
+NOTHING: tuple[list[int], list[Path]] = ([], [])
+
+
+def test_in_lines_where_stdout_is_no_terminal(tablectl: Command, temporary: Path) -> None:
+    result = tablectl("demo", env={"TMPDIR": str(temporary)})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert left(temporary) == NOTHING
+    assert "\x1b" not in result.stdout
+    introduction, _, _ = result.stdout.partition("\n\n")
+    assert re.fullmatch(
+        r"Replaying the French and the Spanish recorded sessions .* at mqtt://127\.0\.0\.1:\d+; .*",
+        introduction.replace("\n", " "),
+    )
+    french, _, spanish = result.stdout.partition("\nThe Spanish session\n")
+    assert french.partition("\nThe French session\n")[2].splitlines() == replayed("fr")
+    session, _, summary = spanish.partition("\n\n")
+    assert session.splitlines() == replayed("es")
+    assert summary.startswith(f"{french_summary()}\n{spanish_summary()}\nTo try next:\n")
+    assert "05:57:44.882    AS  to box 1.0 = soft 11\n" in french
+    assert "05:57:48.889    box 3.1  8D TC: carried, nothing back, 20.00 stays in place of 20.00\n" in french
+    assert f"06:01:04.214  ! critical: dealer.drew_on_17: {drew()}\n" in spanish
+    assert max(map(len, [*introduction.splitlines(), *french_summary().splitlines()])) < 80
+
+
+def test_one_house_and_what_to_try_next_can_be_tried(tablectl: Command, tmp_path: Path) -> None:
+    result = tablectl("demo", "--house", "es")
+    assert result.returncode == 0
+    assert "French" not in result.stdout
+    assert spanish_summary() in result.stdout
+    tries = result.stdout.partition("To try next:\n")[2].splitlines()
+    assert [line.split("tablectl ", 1)[1].split()[0] for line in tries] == ["house", "replay"]
+    for line in tries:
+        tried = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert (tried.returncode, bool(tried.stdout)) == (0, True)
+
+
+def test_a_picture_on_a_terminal(temporary: Path) -> None:
+    with Terminal("demo", "--house", "fr", "--speed", "2", env={"TMPDIR": str(temporary)}) as terminal:
+        assert terminal.end() == 0
+        screen = terminal.screen
+    assert left(temporary) == NOTHING
+    assert (screen.cursor, screen.other, screen.jolted) == (True, False, False)
+    for frame in screen.frames:
+        assert re.match(r" House fr, round [012]: ", frame[0])
+        assert (frame[1][0], frame[3][0], frame[5][0], frame[7][0], frame[15][0]) == ("┏", "┗", "╭", "├", "╰")
+    prompts = [text for text, _ in groupby(frame[2].strip("┃ ") for frame in screen.frames)]
+    assert len(prompts) > 20  # a state that is followed by the next at once need not be shown
+    said = iter([notice["text"] for notice in notices("fr") if notice["notice"] == "prompt"])
+    assert [prompt for prompt in prompts if prompt not in said] == []  # in the order in which they were said
+    box = [[line.split("│")[3].strip() for line in frame[8:15]] for frame in screen.frames]
+    assert ["8H 3C TH", "21 doubled", "40.00", "- hand 1 -", "8D TC", "18 stood", "20.00"] in box
+    assert ["8H 3C TH", "21 win", "40.00", "- hand 1 -", "8D TC", "18 carried", "20.00"] in box
+
+
+def test_the_last_picture_stays_and_the_summary_follows() -> None:
+    with Terminal("demo", "--speed", "max") as terminal:
+        assert terminal.end() == 0
+        assert terminal.screen.colours & COLOURS
+        text = "\n".join(terminal.screen.lines)
+    assert text.count("House ") == 2
+    assert " House fr, round 2: betting   05:57:51              Shoe: 24 drawn, 288 remain\n" in text
+    assert " House es, round 2: suspended   06:01:04            Shoe: 20 drawn, 292 remain\n" in text
+    assert f"\n ! critical: dealer.drew_on_17: {drew()}\n" in text
+    assert f"\n\n{french_summary()}\n{spanish_summary()}\nTo try next:\n" in text
+    assert text[text.index(french_summary()) :].count("\n") < 24  # it can be read at once
+
+
+def test_no_color() -> None:
+    with Terminal("demo", "--house", "es", "--speed", "max", env={"NO_COLOR": "1"}) as terminal:
+        terminal.end()
+        assert not terminal.screen.colours & COLOURS
+        assert any(drew() in line for line in terminal.screen.lines)
+
+
+@pytest.mark.parametrize(("columns", "rows", "term"), [(70, 24, "xterm"), (80, 15, "xterm"), (80, 24, "dumb")])
+def test_a_terminal_without_room_is_told_in_lines(columns: int, rows: int, term: str) -> None:
+    with Terminal("demo", "--house", "es", "--speed", "max", columns=columns, rows=rows, env={"TERM": term}) as terminal:
+        assert terminal.end() == 0
+        assert terminal.screen.frames == []
+        assert "06:00:55.620    7H  to the burned cards" in terminal.screen.lines
+
+
+def test_ctrl_c(temporary: Path) -> None:
+    with Terminal("demo", "--speed", "3", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1")
+        assert len(named(temporary)) == 1
+        terminal.press("\x03")
+        assert terminal.end() == 130
+        assert (terminal.screen.cursor, terminal.screen.other) == (True, False)
+        assert "tablectl: interrupted" in terminal.screen.lines
+    assert left(temporary) == NOTHING
+
+
+def test_a_terminal_that_is_closed(temporary: Path) -> None:
+    with Terminal("demo", "--speed", "3", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1")
+        terminal.hang_up()
+        terminal.process.wait(15)
+    assert left(temporary) == NOTHING
+
+
+def test_it_is_killed_and_its_broker_goes_too(temporary: Path) -> None:
+    with Terminal("demo", "--speed", "3", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1")
+        assert len(named(temporary)) == 1
+        terminal.process.send_signal(signal.SIGKILL)
+        terminal.process.wait(15)
+        assert gone(temporary)
+
+
+def test_the_broker_is_killed(temporary: Path) -> None:
+    with Terminal("demo", "--speed", "3", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1")
+        os.kill(named(temporary)[0], signal.SIGKILL)
+        assert terminal.end() == 6
+        last = next(line for line in reversed(terminal.screen.lines) if line)
+        assert re.fullmatch(r"tablectl: mqtt://127\.0\.0\.1:\d+: the connection broke: .*", last)
+    assert left(temporary) == NOTHING
+
+
+def test_a_reader_that_has_seen_enough(temporary: Path) -> None:
+    line = f"{sys.executable} -m tablectl demo | head -1"
+    env = {**os.environ, "TMPDIR": str(temporary)}
+    result = subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.stdout.count("\n"), result.stderr) == (1, "")
+    assert gone(temporary)
+    assert left(temporary) == NOTHING
+
+
+def test_a_notice_that_does_not_arrive_is_missed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    deaf_to, hear = 20, Onlooker.hear
+
+    def mishear(self: Onlooker, payload: bytes) -> object:
+        return None if f'"seq":{deaf_to},'.encode() in payload else hear(self, payload)
+
+    monkeypatch.setattr(Onlooker, "hear", mishear)
+    monkeypatch.setattr(demo, "PATIENCE", 1.0)
+    told = len(notices("fr"))
+    assert main.run(["demo", "--house", "fr"]) == 6
+    assert capsys.readouterr().err.endswith(f": {told} notices were told, not the same {told - 1} arrived\n")
+
+
+def test_no_mosquitto_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *args, **more: None)
+    assert main.run(["demo"]) == 6
+    assert capsys.readouterr() == ("", "tablectl: this needs the MQTT broker mosquitto; install it: apt install mosquitto\n")
