@@ -27,7 +27,7 @@ from tablectl.cli.broker_process import BrokerProcess
 from tablectl.cli.felt_view import HEIGHT, WIDTH, felt
 from tablectl.cli.onlooker import Onlooker
 from tablectl.cli.replay import Speed
-from tablectl.cli.telling import SEVERITY, told
+from tablectl.cli.telling import SEVERITY, money, told
 from tablectl.errors import BrokerError
 from tablectl.game.table import Table
 from tablectl.game.view import TableView
@@ -50,7 +50,6 @@ from tablectl.resources import data_folder
 from tablectl.settings import digest_of
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.decoder import Decoder
-from tablectl.texts import money
 
 __all__ = ["demo"]
 

@@ -18,10 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tablectl.cards import Card, Suit
-from tablectl.cli.telling import SEVERITY, told
+from tablectl.cli.telling import SEVERITY, money, told
 from tablectl.game.view import BoxView, HandView, TableView
 from tablectl.notices import Outcome, RoundClosed
-from tablectl.texts import money
 
 __all__ = ["HEIGHT", "WIDTH", "felt"]
 

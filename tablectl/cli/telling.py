@@ -6,9 +6,12 @@ import click
 
 from tablectl.notices import Alert, Dealt, Notice, Outcome, Prompt, RoundClosed
 from tablectl.places import BoxPlace
-from tablectl.texts import money
+from tablectl.texts import Texts
 
-__all__ = ["told"]
+__all__ = ["money", "told"]
+
+money = Texts.of("en").money
+"""Amounts as these lines, which are English, write them."""
 
 SEVERITY = {"info": "blue", "warning": "yellow", "critical": "red"}
 

@@ -79,7 +79,7 @@ def _check_face(state: State, drawn: CardDrawn, place: Place | None) -> None:
     card = drawn.card
     if card is Card.UNREAD:
         state.shoe_notice()
-        state.alert("shoe.card_unread", cards=(card,), place=words(place))
+        state.alert("shoe.card_unread", cards=(card,), place=token(place))
     elif state.books.decks is not None and state.books.impossible(card):
         state.alert("shoe.impossible_card", cards=(card,), count=state.books.copies(card), decks=state.books.decks)
 
@@ -144,7 +144,7 @@ def _in_round(state: State, drawn: CardDrawn) -> Place | None:
 def _numbers(state: State, way: Route) -> dict[str, Operand]:
     """What decided that a card is in the wrong place."""
     due = due_place(state.phase, state.round, state.rules)
-    return {"place": words(way.to), "due": words(due)}
+    return {"place": token(way.to), "due": token(due) if due else "nobody"}
 
 
 def _wrong(
@@ -180,11 +180,11 @@ def _hold(state: State, drawn: CardDrawn, place: Place | None) -> Place | None:
     return place
 
 
-def words(place: Place | None) -> str:
-    """A place as an alert names it."""
+def token(place: Place | None) -> str:
+    """A place as an alert's operand: `box 3`, `box 3.1`, `dealer`, `burn`; `unseen` when nothing saw it."""
     if isinstance(place, BoxPlace):
-        return f"box {place.box}" + (f", hand {place.hand}" if place.hand else "")
-    return {"dealer": "the dealer", "burn": "the burned cards", None: "a place that nobody saw"}[place]
+        return f"box {place.box}.{place.hand}" if place.hand else f"box {place.box}"
+    return place or "unseen"
 
 
 def cut_card(state: State, _: CutCard) -> None:

@@ -19,7 +19,7 @@ def link(state: State, seen: Link) -> None:
     before = state.devices.get(seen.device)
     now = DeviceState(seen.state, seen.why)
     if seen.state == "down" and (before is None or before.state == "up"):
-        state.alert("link.lost", device=seen.device, why=seen.why or "no reason given")
+        state.alert("link.lost", device=seen.device, why=seen.why or "no_reason")
     elif seen.why.startswith("corrupt"):
         state.alert("link.corrupt", device=seen.device, why=seen.why)
     if now != before:

@@ -20,7 +20,7 @@ def insurance(state: State, answer: Insurance) -> None:
     hand = find(state.round, answer.box, 0) if state.round_open else None
     if state.phase != "insurance" or hand is None:
         if answer.amount:
-            reason = "no offer is open" if hand else "the box has no stake"
+            reason = "no_offer" if hand else "no_stake"
             state.alert("insurance.illegal", box=answer.box, amount=answer.amount, reason=reason)
         return
     half = hand.stake // 2
@@ -33,11 +33,11 @@ def insurance(state: State, answer: Insurance) -> None:
 
 def _wrong_amount(state: State, answer: Insurance, hand: Hand, half: int) -> str | None:
     if answer.even_money and not natural(hand, state.rules):
-        return "even money is for a blackjack"
+        return "not_blackjack"
     exactly = answer.even_money or (state.rules.insurance_max == "exactly_half" and answer.amount > 0)
     if exactly and answer.amount != half:
-        return "it must be exactly half the stake"
-    return "it is more than half the stake" if answer.amount > half else None
+        return "exactly_half"
+    return "above_half" if answer.amount > half else None
 
 
 def decision(state: State, made: Decision) -> None:

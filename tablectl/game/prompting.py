@@ -12,7 +12,7 @@ from tablectl.game.round import Hand, Round
 from tablectl.game.settlement import Settlement
 from tablectl.houses.rules import Rules
 from tablectl.notices import Alert, Operand, PhaseName, PromptCode
-from tablectl.texts import prompt_text
+from tablectl.texts import Texts
 
 __all__ = ["Said", "call_supervisor", "collect", "current", "settled", "words"]
 
@@ -38,10 +38,10 @@ ELSEWHERE: dict[PhaseName, Said | None] = {
 
 
 @lru_cache(maxsize=1 << 14)
-def words(said: Said) -> tuple[dict[str, Operand], str]:
+def words(said: Said, texts: Texts) -> tuple[dict[str, Operand], str]:
     """A prompt's operands and its text. The dict is shared: nobody changes it."""
     operands = dict(said.operands)
-    return operands, prompt_text(said.code, operands, said.box, said.hand)
+    return operands, texts.prompt(said.code, operands, said.box, said.hand)
 
 
 def current(phase: PhaseName, round_: Round, rules: Rules, *, burn_left: int, shoe_up: bool) -> Said | None:
@@ -78,7 +78,7 @@ def _ask(hand: Hand, round_: Round, rules: Rules) -> Said:
 def _offer(hand: Hand | None, rules: Rules) -> Said | None:
     if hand is None:
         return None
-    terms = "exactly" if rules.insurance_max == "exactly_half" else "up to"
+    terms = "exactly" if rules.insurance_max == "exactly_half" else "up_to"
     return Said("offer_insurance", hand.box, hand.number, (("amount", hand.stake // 2), ("terms", terms)))
 
 

@@ -42,7 +42,7 @@ from tablectl.notices import (
 )
 from tablectl.observations import Observation
 from tablectl.places import BoxPlace, Place
-from tablectl.texts import CALL_SUPERVISOR, alert_text
+from tablectl.texts import Texts
 
 __all__ = ["Held", "State"]
 
@@ -99,11 +99,23 @@ class Held(NamedTuple):
 
 
 class State:
-    """One table's state. `rules` and the names in `KEPT` may be read by all; only this package changes them."""
+    """One table's state.
 
-    def __init__(self, house: House, *, opened: bool = True, supervisors: frozenset[str] | None = None) -> None:
+    `opened` tells whether it begins open, between two rounds; `supervisors` who may rule and acknowledge (None: anybody);
+    `language` which words it uses (None: the house's). `rules` and the names in `KEPT` may be read by all; only this package changes them.
+    """
+
+    def __init__(
+        self,
+        house: House,
+        *,
+        opened: bool = True,
+        supervisors: frozenset[str] | None = None,
+        language: str | None = None,
+    ) -> None:
         self.house = house
         self.supervisors = supervisors
+        self.texts = Texts.of(language or house.language)
         self.rules = house.rules
         self.phases = Phases("betting" if opened else "closed")
         self.round = Round(0)
@@ -185,7 +197,7 @@ class State:
 
     def prompt(self, said: prompting.Said) -> None:
         """Prompt the dealer."""
-        operands, text = prompting.words(said)
+        operands, text = prompting.words(said, self.texts)
         self._draft.append((_ORDER[Prompt], Prompt, (said.code, said.box, said.hand, operands, text)))
         self.prompted = said
 
@@ -222,7 +234,7 @@ class State:
         operands = {**(numbers or {}), **operands}
         box, number = (hand.box, hand.number) if hand else (box, None)
         rule = rule or known.rule
-        text = alert_text(code, operands, box=box, hand=number, cards=" ".join(cards), rule=rule)
+        text = self.texts.alert(code, operands, box=box, hand=number, cards=" ".join(cards), rule=rule)
         known_ids = self.known_alerts.get((self.cause, code))
         if not known_ids:
             self.alerts += 1
@@ -237,7 +249,7 @@ class State:
             rule,
             operands,
             text,
-            remedy(code, self.playing, self.house, CALL_SUPERVISOR),
+            remedy(code, self.playing, self.house, self.texts.call_supervisor()),
             known.integrity,
         )
         self.say(Alert, *fields)

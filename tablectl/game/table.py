@@ -84,7 +84,7 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class Table(State):
-    """One blackjack table of one house. `opened` tells whether it begins open, between two rounds."""
+    """One blackjack table of one house."""
 
     def feed(self, observation: Observation) -> tuple[Notice, ...]:
         """Take in one observation and say what follows from it. Never raises."""

@@ -14,6 +14,7 @@ from tablectl.game.round import Hand
 from tablectl.game.state import State
 from tablectl.notices import Alert, DeviceState, Operand, PhaseName, ShoeState
 from tablectl.places import Box, Place
+from tablectl.texts import Texts
 
 __all__ = ["TableView", "encode", "view"]
 
@@ -118,7 +119,7 @@ def view(state: State) -> TableView:
         DealerView(round_.dealer, *total(round_.dealer)),
         tuple(HeldView(held.card, held.place) for held in state.held),
         ShoeView(books.remaining, books.drawn, books.unread, books.state(past_cut=state.past_cut)),
-        _prompt(state.prompted),
+        _prompt(state.prompted, state.texts),
         state.open_alerts,
         state.devices,
     )
@@ -139,8 +140,8 @@ def _hand(hand: Hand, acting: Hand | None) -> HandView:
     )
 
 
-def _prompt(said: prompting.Said | None) -> PromptView | None:
+def _prompt(said: prompting.Said | None, texts: Texts) -> PromptView | None:
     if said is None:
         return None
-    operands, text = prompting.words(said)
+    operands, text = prompting.words(said, texts)
     return PromptView(said.code, said.box, said.hand, operands, text)
