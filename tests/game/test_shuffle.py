@@ -24,10 +24,10 @@ class TestTheBets:
         kind=st.sampled_from(["shuffled", *SHOES]),
         decks=st.sampled_from([1, 2, 6, 8]),
         seed=st.integers(0, 10**6),
-        drawn=st.integers(0, 110),
-        unread=st.sets(st.integers(0, 109), max_size=8),
+        drawn=st.integers(0, 160),
+        unread=st.sets(st.integers(0, 159), max_size=8),
     )
-    def test_no_bet_is_better_than_fair(self, kind: str, decks: int, seed: int, drawn: int, unread: set[int]) -> None:
+    def test_every_bet_is_fair(self, kind: str, decks: int, seed: int, drawn: int, unread: set[int]) -> None:
         cards = bytearray(shoe(kind, seed, decks)[:drawn])
         for place in unread:
             cards[place : place + 1] = bytes([UNREAD] * len(cards[place : place + 1]))
@@ -37,6 +37,10 @@ class TestTheBets:
             return
         mean = sum(copies * capital(before + bytes([face]), decks) for face, copies in enumerate(left) if copies) / sum(left)
         assert mean <= capital(before, decks) * (1 + 1e-9)
+        if (
+            all(left) and mean < MOST
+        ):  # else some bet on what cannot come; and who is ruined leaves up to a milliardth on the table
+            assert mean == pytest.approx(capital(before, decks), rel=1e-6)
 
     def test_they_begin_with_one_and_win_nothing_on_the_first_card(self) -> None:
         assert capital(b"", 6) == 1
@@ -105,6 +109,11 @@ class TestBadShuffles:
         measured = power(kind, 50, decks, "short")
         assert measured.told[drawn] == 1
         assert set(measured.tests) <= tests
+
+    def test_stacked_packs_are_mostly_told_though_riffled_once(self) -> None:
+        measured = power("the same, 1 riffle of the whole", 50, 6, "short")
+        assert measured.told[234] >= 0.7
+        assert set(measured.tests) == {"spread"}
 
     def test_a_single_new_pack_is_told(self) -> None:
         assert power("new packs in order", 50, 1, "short").told[26] == 1
