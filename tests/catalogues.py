@@ -171,13 +171,11 @@ def page(language: str) -> str:
         for operands in _operands(f"prompt.{code}"):
             said = dict.fromkeys(texts.prompt(code, operands | {"text": stopped}, 3, hand) for hand in (0, 1))
             lines += [f"    {text}" for text in said]
-    refused = texts.prompt("call_supervisor", SAMPLE | {"refused": "settled", "text": stopped})
-    lines += ["", "prompt call_supervisor, a ruling refused", f"    {refused}"]
     for key in (key for key in ENGLISH if key.startswith("alert.")):
-        code = key.removeprefix("alert.")
+        code = key.removeprefix("alert.").removesuffix(".refused")
         rule = CATALOGUE[code].rule if code in CATALOGUE else None
         cards = "KS QH" if code.startswith("action.") else "KS"
-        lines += ["", f"alert {code}"]
+        lines += ["", key.replace(".", " ", 1)]
         lines += [f"    {texts.alert(code, found, box=3, hand=1, cards=cards, rule=rule)}" for found in _operands(key)]
     lines += ["", "remedy call_supervisor", f"    {texts.call_supervisor()}", "", "words"]
     for group, _, token in (key.partition(".") for key in ENGLISH):

@@ -72,7 +72,7 @@ def test_every_prompt_has_a_text() -> None:
 
 
 def test_every_irregularity_has_a_text_and_no_text_is_for_none() -> None:
-    alerts = {key.removeprefix("alert.") for key in ENGLISH if key.startswith("alert.")}
+    alerts = {key.removeprefix("alert.").removesuffix(".refused") for key in ENGLISH if key.startswith("alert.")}
     assert alerts >= set(CATALOGUE) | COMING
     assert alerts <= {code for code in rounds_on_file.CODES if code.split(".")[0] not in NOT_YET}
 
@@ -216,14 +216,15 @@ def test_a_refused_action_names_rule_and_cards(language: str, said: str) -> None
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("en", "Ruling refused: no card waits. Call the supervisor. E07"),
-        ("fr", f"Décision refusée{NBSP}: aucune carte n’est en attente. Appelez le chef de table. E07"),
-        ("es", "Decisión rechazada: no hay ninguna carta en espera. Llame al jefe de mesa. E07"),
-        ("lt", "Sprendimas atmestas: jokia korta nelaukia. Kvieskite salės vadovą. E07"),
+        ("en", "The ruling burn by CHIEF7 is refused: no card waits"),
+        ("fr", f"La décision burn de CHIEF7 est refusée{NBSP}: aucune carte n’est en attente"),
+        ("es", "La decisión burn de CHIEF7 se rechaza: no hay ninguna carta en espera"),
+        ("lt", "Sprendimas burn (CHIEF7) atmestas: jokia korta nelaukia"),
     ],
 )
 def test_a_refused_ruling_says_why(language: str, said: str) -> None:
-    assert Texts.of(language).prompt("call_supervisor", {"text": "E07", "refused": "no_card_waits"}) == said
+    operands = {"action": "burn", "by": "CHIEF7", "refused": "no_card_waits"}
+    assert alert(language, "action.out_of_turn", operands) == said
 
 
 @every_language

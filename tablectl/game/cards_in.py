@@ -49,8 +49,8 @@ def _check_pace(state: State, at: str) -> None:
     if before is None or before == at:
         return
     elapsed = _milliseconds(before, at)
-    if elapsed is not None and 0 < elapsed < state.rules.fastest_draw_ms:
-        state.alert("shoe.double_draw", ms=elapsed, least=state.rules.fastest_draw_ms)
+    if elapsed is not None and 0 < elapsed < state.house.fastest_draw_ms:
+        state.alert("shoe.double_draw", ms=elapsed, least=state.house.fastest_draw_ms)
 
 
 def _milliseconds(before: str, at: str) -> int | None:
@@ -71,7 +71,7 @@ def judge_shuffle(state: State) -> None:
     found = shuffle.judge(books.order, books.decks)
     if found:
         state.waived_of_shoe |= {"shoe.unshuffled"}
-        state.alert("shoe.unshuffled", test=found.test, value=str(found.value), limit=str(found.limit), drawn=found.drawn)
+        state.alert("shoe.unshuffled", test=found.test, p=f"1/{found.value}", limit=f"1/{found.limit}", drawn=found.drawn)
 
 
 def _check_face(state: State, drawn: CardDrawn, place: Place | None) -> None:

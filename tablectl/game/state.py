@@ -102,7 +102,8 @@ class State:
     """One table's state.
 
     `opened` tells whether it begins open, between two rounds; `supervisors` who may rule and acknowledge (None: anybody);
-    `language` which words it uses (None: the house's). `rules` and the names in `KEPT` may be read by all; only this package changes them.
+    `language` which words it uses (None: the house's). `rules` and the names in `KEPT` may be read by all; only this package
+    changes them.
     """
 
     def __init__(

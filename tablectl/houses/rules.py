@@ -68,7 +68,6 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dealer_draws_when_idle: bool
     rounding: Literal["house", "player"]
     smallest_chip: Money
-    fastest_draw_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
     split_stake: Literal["equal"]
     double_stake: Literal["equal"]
 
@@ -93,7 +92,7 @@ class Jurisdiction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class House(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A house file: who it is, its rules, what it does about each alert, and the remedies it prescribes.
 
-    `jurisdictions` are names of files under `houses/jurisdictions`, or paths beside the house's own; the house's own remedies go
+    `fastest_draw_ms` is the time between two cards below which no hand has dealt them (0: never said). `jurisdictions` are names of files under `houses/jurisdictions`, or paths beside the house's own; the house's own remedies go
     before theirs, and an earlier jurisdiction's before a later one's. A remedy's key is an alert's code, `code@phase`, or
     `default` for all others.
     """
@@ -103,6 +102,7 @@ class House(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language: Literal["en", "es", "fr", "lt"]
     currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$")]
     rules: Rules
+    fastest_draw_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
     jurisdictions: tuple[str, ...]
     alerts: dict[str, AlertPolicy]
     remedies: dict[str, Prescribed]
