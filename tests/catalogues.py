@@ -151,6 +151,8 @@ SAMPLE: dict[str, Operand] = {
 """Something for every operand that the game gives to a text."""
 
 OWN_SAMPLE: dict[str, dict[str, Operand]] = {
+    "alert.action.out_of_turn.refused": {"action": "burn", "by": "ANNA", "refused": "settled"},
+    "alert.action.not_authorised.refused": {"action": "accept", "by": "ANNA", "refused": "not_a_supervisor"},
     "alert.deal.too_few_boxes": {"least": 30},
     "alert.dealer.drew_on_17": {"total": 17},
     "prompt.collect_hand": {"total": 24},
