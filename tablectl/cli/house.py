@@ -10,6 +10,7 @@ import click
 
 from tablectl.cli.main import say
 from tablectl.errors import HouseError
+from tablectl.game.irregularities import check_codes
 from tablectl.houses import rules
 from tablectl.houses.meanings import meaning, rows_of
 from tablectl.settings import as_dict
@@ -67,6 +68,7 @@ def check(ctx: click.Context, names: tuple[str, ...]) -> None:
     for name in names or rules.names():
         try:
             file = rules.load(name)
+            check_codes(file)
         except HouseError as error:
             say(str(error))
             bad = True

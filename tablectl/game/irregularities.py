@@ -7,12 +7,17 @@ never invents a ruling. The codes of the camera (`felt.*`) come with the camera.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from tablectl.houses.rules import House
+from tablectl.errors import HouseError
+from tablectl.houses.rules import House, HouseFile
 from tablectl.notices import Favours, PhaseName, Remedy, Severity
+from tablectl.settings import line_of
 
-__all__ = ["CATALOGUE", "Irregularity", "policy", "remedy"]
+__all__ = ["CATALOGUE", "Irregularity", "check_codes", "policy", "remedy"]
+
+
+PHASE_NAMES = frozenset(get_args(PhaseName))
 
 
 class Irregularity(NamedTuple):
@@ -71,6 +76,21 @@ CATALOGUE: dict[str, Irregularity] = {
     "link.clock": Irregularity("warning", False),
     "rules.layout_mismatch": Irregularity("critical", False),
 }
+
+
+def check_codes(file: HouseFile) -> None:
+    """See that a house speaks of alerts and phases that there are. Raises `HouseError` with file, line and key."""
+    house = file.house
+    for table, keys in (("alerts", house.alerts), ("remedies", house.remedies)):
+        for key in keys:
+            code, _, phase = key.partition("@")
+            known = code in CATALOGUE or (table == "remedies" and key == "default")
+            if not known or (phase and phase not in PHASE_NAMES) or (table == "alerts" and phase):
+                text = file.path.read_text("utf-8")
+                field = f'{table}."{key}"'
+                raise HouseError(
+                    "there is no such alert, or phase after the @", where=str(file.path), line=line_of(text, field), field=field
+                )
 
 
 def policy(code: str, house: House) -> tuple[bool, bool]:

@@ -92,9 +92,9 @@ class Jurisdiction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class House(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A house file: who it is, its rules, what it does about each alert, and the remedies it prescribes.
 
-    `fastest_draw_ms` is the time between two cards below which no hand has dealt them (0: never said). `jurisdictions` are names of files under `houses/jurisdictions`, or paths beside the house's own; the house's own remedies go
-    before theirs, and an earlier jurisdiction's before a later one's. A remedy's key is an alert's code, `code@phase`, or
-    `default` for all others.
+    `fastest_draw_ms` is the time between two cards below which no hand has dealt them (0: never said). `jurisdictions` are names
+    of files under `houses/jurisdictions`, or paths beside the house's own; the house's own remedies go before theirs, and an
+    earlier jurisdiction's before a later one's. A remedy's key is an alert's code, `code@phase`, or `default` for all others.
     """
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$")]
