@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -112,7 +113,7 @@ def _to(story: Story, index: int, place: Place) -> Mutated:
 def _passed_over(story: Story, index: int) -> Mutated:
     """A place gets no card: each card from there on goes one place further, so that the last of the round stays in the shoe."""
     seen, cards = story.observations, [i for i in story.dealt(*IN_DEAL) if i >= index]
-    for here, there in zip(cards, cards[1:], strict=False):
+    for here, there in pairwise(cards):
         card, place = seen[here], story.seen[there].observation
         assert isinstance(card, CardDrawn)
         seen[there] = replace(place, card=card.card)
@@ -395,12 +396,17 @@ def _aces(place: Place, round_: Round) -> str | None:
 )
 def aces_split_again(story: Story, rng: random.Random) -> Mutated | None:
     """Two split aces, one of which got another ace, are split once more (R24)."""
-    for i, seen in enumerate(story.seen[: story.closed]):
-        for hand in seen.round.hands:
-            if hand.split and len(hand.cards) == 2 and hand is (seen.due.hand or hand) and seen.phase in ("players", "dealer"):
-                if hand.ended is not None or hand is seen.due.hand:
-                    return _before(story, i, Decision(box=hand.box, hand=hand.number, action="split"))
-    return None
+    sites = [
+        (i, hand)
+        for i, seen in enumerate(story.seen[: story.closed])
+        if seen.phase in ("players", "dealer")
+        for hand in seen.round.hands
+        if hand.split and is_pair(hand.cards, same="same_rank") and (hand is seen.due.hand or hand.ended == "split_ace")
+    ]
+    if not sites:
+        return None
+    index, hand = rng.choice(sites)
+    return _before(story, index, Decision(box=hand.box, hand=hand.number, action="split"))
 
 
 @mutation("action.illegal_surrender")
@@ -556,22 +562,19 @@ def a_card_passes_unread(story: Story, rng: random.Random) -> Mutated | None:
     return _instead(story, index, CardDrawn(card=Card.UNREAD, to=story.seen[index].place, source="shoe"))
 
 
-@mutation("shoe.impossible_card", manner=Manner(boxes=(4, 5), wish=lambda *_: "A"))
+@mutation("shoe.impossible_card", manner=Manner(boxes=(4, 5)))
 def a_seventh_copy(story: Story, rng: random.Random) -> Mutated | None:
     """One copy of a face more than six packs hold: the first cards of the round are all of it.
 
     It is the same with the 25th ace: it is the seventh of its suit, or another one was.
     """
     face = rng.choice([card for card in Card if card is not Card.UNREAD])
-    came, seen = 0, story.observations
-    for i in story.dealt("burning", "first_cards", "second_cards"):
+    cards, seen = story.dealt("burning", "first_cards", "second_cards")[:7], story.observations
+    for i in cards:
         one = seen[i]
         assert isinstance(one, CardDrawn)
         seen[i] = replace(one, card=face)
-        came += 1
-        if came == 7:
-            return seen, i
-    return None
+    return seen, cards[-1]
 
 
 @mutation("shoe.double_draw")
