@@ -34,7 +34,7 @@ COLUMNS = ["table", "house", "by", "period", *Figures().row()]
 
 HEADS = (
     "period from rounds hands cards rounds/h hands/h staked returned carried house_win "
-    "critical warning /100 ruled median max waiting stood"
+    "crit warn /100 ruled median max waiting stood"
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -128,7 +128,7 @@ def _print_csv(periods: Iterable[Period], head: _Head) -> None:
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\r\n")
     rows = ([_plain(value) for value in _row(period, head).values()] for period in periods)
-    for row in chain([COLUMNS], rows):
+    for row in chain[list[object]]([[*COLUMNS]], rows):
         writer.writerow(row)
         click.echo(line.getvalue().encode(), nl=False)  # bytes, so that no system makes other line ends of it
         line.seek(0)

@@ -76,7 +76,7 @@ class Answers:
 
     @property
     def median(self) -> int | None:
-        """The middle one; of an even number the mean of the two in the middle, rounded down. None without times, or not `exact`."""
+        """The middle one; of an even number the mean of the middle two, rounded down. None without times, or not `exact`."""
         if not self._times:
             return None
         times = sorted(self._times)
@@ -166,7 +166,7 @@ class Period(NamedTuple):
 class _Waiting(NamedTuple):
     """An alert that nobody has ruled on: when it was raised, and what ends it besides.
 
-    `stops`: the game stands for it, and only a ruling ends it. `passes`: it was raised because the game stood, and ends with that.
+    `stops`: the game stands for it, and only a ruling ends it. `passes`: it came because the game stood, and ends with that.
     """
 
     at: int | None
@@ -226,6 +226,10 @@ class Fold:
     def finish(self) -> Period | None:
         """The last period, as far as it has come; None when it was idle."""
         return self._end(self.now)
+
+    def waiting(self, *, stopping: bool = False) -> frozenset[int]:
+        """The ids of the alerts that no supervisor has ended yet; with `stopping` only those that the game stands for."""
+        return frozenset(number for number, alert in self._waiting.items() if alert.stops or not stopping)
 
     # Periods
 
@@ -294,7 +298,7 @@ class Fold:
                 else:
                     del self._waiting[number]  # the shoe's fault went by itself
         if alerts:
-            self._await(alerts, called_for, at, stopped=self.suspended and not stood_before)
+            self._await(observation, alerts, called_for, at, stopped=self.suspended and not stood_before)
 
     def _close(self, closed: RoundClosed) -> None:
         """Count a round; one that corrects another replaces its money."""
@@ -340,10 +344,12 @@ class Fold:
         raised = self._waiting.pop(number).at
         self._figures.answers.add(None if at is None or raised is None else max(0, at - raised))
 
-    def _await(self, alerts: Sequence[Alert], called_for: int | None, at: int | None, *, stopped: bool) -> None:
+    def _await(
+        self, observation: Observation, alerts: Sequence[Alert], called_for: int | None, at: int | None, *, stopped: bool
+    ) -> None:
         """Watch what needs a ruling: what is critical, and whatever the game stands for."""
         grave = [alert for alert in alerts if alert.severity != "info"]
-        stops = {alert.id for alert in grave if alert.id == called_for or (self.suspended and _stops(alert.code))}
+        stops = {alert.id for alert in grave if alert.id == called_for or (self.suspended and _stops(alert, observation))}
         if stopped and not stops:  # a house that stands for what others do not
             stops = {alert.id for alert in grave}
         for alert in grave:
@@ -354,10 +360,11 @@ class Fold:
             del self._waiting[next(iter(self._waiting))]
 
 
-def _stops(code: str) -> bool:
-    """Whether the game usually stands for an alert of this code; a house may say otherwise, and the notice does not tell."""
-    known = CATALOGUE.get(code)
-    return known is not None and known.suspends
+def _stops(alert: Alert, observation: Observation) -> bool:
+    """Whether the game usually stands for such an alert; a house may say otherwise, and the notice does not tell."""
+    known = CATALOGUE.get(alert.code)
+    wrong_shoe = alert.code == "rules.layout_mismatch" and isinstance(observation, ShoeLoaded)
+    return wrong_shoe or (known is not None and known.suspends)
 
 
 def groups(entries: Iterable[Entry], where: str | None = None) -> Iterator[Group]:

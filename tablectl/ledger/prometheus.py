@@ -1,7 +1,7 @@
-"""A live table's figures in Prometheus's text format, version 0.0.4: what a scrape reads, or node_exporter's textfile collector.
+"""A live table's figures in Prometheus's text format, version 0.0.4: what a scrape reads, or a textfile collector.
 
-Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/. The numbers are those of the table's ledger from
-its beginning, so a table that is started again goes on where it was; nothing here is global, each table has its own `Meter`.
+Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/. The numbers are those of the table's ledger
+from its beginning, so a table that is started again goes on where it was; nothing here is global, each table has its own `Meter`.
 
 Money is a gauge: a ruling that corrects a card may lessen it, and a counter never goes down.
 """
