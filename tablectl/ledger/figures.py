@@ -336,8 +336,8 @@ class Fold:
         """The alerts that the game does not stand for any more: all when it goes on, else those before the one called for."""
         if not self.suspended:
             return [number for number, alert in self._waiting.items() if alert.stops or alert.passes] if stopped else []
-        if called_for is None:
-            return []
+        if called_for is None or called_for not in self._waiting:
+            return []  # a correction may put a new alert before the old ones, which may or may not be over
         return [number for number, alert in self._waiting.items() if alert.stops and number < called_for]
 
     def _answer(self, number: int, at: int | None) -> None:
