@@ -31,6 +31,10 @@ MOST_DECKS: Final = 12
 _FACES: Final = len(PACK)
 _RANKS: Final = 13
 
+_FEW_UNREAD: Final = 12
+_ONE_UNREAD_IN: Final = 6
+"""More unread cards than these few, and than one in so many, end the betting: where a suit is never read, others come more."""
+
 # None of what follows can change the false-alarm rate, only the power.
 _IDLE: Final = 0.5
 """The part of the capital for order that is kept back at first, for order that begins late in the shoe."""
@@ -116,7 +120,7 @@ def capital(order: bytes, decks: int) -> float:
 class _Gamblers:
     """All of them, and the odds at which they bet."""
 
-    __slots__ = ("capital", "chains", "left", "packs", "ranks_left", "spread", "total")
+    __slots__ = ("capital", "chains", "left", "over", "packs", "ranks_left", "spread", "total", "unread")
 
     def __init__(self, decks: int) -> None:
         self.left = [decks] * _FACES
@@ -124,10 +128,16 @@ class _Gamblers:
         self.total = decks * _FACES
         self.chains, self.packs, self.spread = _Chains(), _Packs(decks), _Spread(decks)
         self.capital = 1.0
+        self.unread = 0
+        self.over = False  # for too many cards passed unread
 
     def see(self, position: int, face: int) -> float:
         """Pay out the bets on a card at this position, counting from 0. Gives the capital after it."""
-        if face >= _FACES or not self.left[face]:
+        if face >= _FACES:
+            self.unread += 1
+            self.over = self.over or (self.unread > _FEW_UNREAD and self.unread * _ONE_UNREAD_IN > position)
+            return self.capital
+        if self.over or not self.left[face]:
             return self.capital
         rank = face % _RANKS
         chance = self.left[face] / self.total

@@ -25,7 +25,7 @@ class TestTheBets:
         decks=st.sampled_from([1, 2, 6, 8]),
         seed=st.integers(0, 10**6),
         drawn=st.integers(0, 160),
-        unread=st.sets(st.integers(0, 159), max_size=8),
+        unread=st.sets(st.integers(0, 159), max_size=30),
     )
     def test_every_bet_is_fair(self, kind: str, decks: int, seed: int, drawn: int, unread: set[int]) -> None:
         cards = bytearray(shoe(kind, seed, decks)[:drawn])
@@ -53,6 +53,10 @@ class TestTheBets:
         by_rank = 0.05 + 0.95 * (1 / 2) * (51 / 4)  # 4 of 51 are twos
         chains = 0.5 + 0.1 * (3 * by_face + 0.05 + by_rank)
         assert capital(bytes([0, 1]), 1) == pytest.approx(chains / 4 + 1 / 2 + 1 / 4)
+
+    def test_a_king_is_followed_by_its_own_ace(self) -> None:
+        assert capital(bytes([12, 0]), 1) == pytest.approx(capital(bytes([0, 1]), 1))
+        assert capital(bytes([12, 13]), 1) < capital(bytes([12, 0]), 1)
 
     def test_the_same_face_twice_from_six_packs_reckoned_by_hand(self) -> None:
         same_rank = 0.05 + 0.95 * 311 / 23
@@ -85,6 +89,17 @@ class TestShuffledShoes:
             cards = random_shoe(rng, 6)
             often = rng.choice([0.01, 0.1, 0.9])
             assert judge(bytes(UNREAD if rng.random() < often else card for card in cards), 6) is None
+
+    @pytest.mark.parametrize("never", [{3}, {3, 17, 29, 50}, set(range(0, 52, 6)), set(range(13)), set(range(26))])
+    def test_nor_do_faces_that_are_never_read(self, never: set[int]) -> None:
+        for seed in range(200):
+            assert judge(bytes(UNREAD if card in never else card for card in shoe("shuffled", seed)), 6) is None
+
+    def test_a_shoe_of_which_too_much_passes_unread_is_not_judged(self) -> None:
+        pack = bytes(range(52))
+        assert judge(bytes([UNREAD] * 12) + pack, 6)
+        assert judge(bytes([UNREAD] * 13) + pack * 6, 6) is None
+        assert judge(bytes([UNREAD, *pack[:7]] * 13 + [UNREAD]), 6)
 
     def test_nor_do_two_shoes_of_which_the_end_of_the_first_was_not_told(self) -> None:
         assert judge(shoe("shuffled", 1) + shoe("shuffled", 2), 6) is None
