@@ -18,7 +18,8 @@ import msgspec
 from tablectl.cli.telling import money
 from tablectl.errors import LedgerError, UsageError
 from tablectl.ledger import pin as pins
-from tablectl.ledger.figures import PERIODS, By, Figures, Fold, Group, Period, decimal, groups
+from tablectl.ledger.answers import decimal
+from tablectl.ledger.figures import PERIODS, By, Figures, Fold, Group, Period, groups
 from tablectl.ledger.pin import Pin
 from tablectl.ledger.prometheus import Meter
 from tablectl.ledger.reader import Entry, Reader

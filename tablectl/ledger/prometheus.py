@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tablectl.ledger.figures import BOUNDS, Answers, Fold, decimal
+from tablectl.ledger.answers import BOUNDS, Answers, decimal
+from tablectl.ledger.figures import Fold
 from tablectl.ledger.pin import TableName
 from tablectl.notices import Notice
 from tablectl.observations import Observation
