@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,8 @@ import click
 
 from tablectl import __version__
 from tablectl.cli.lines import Lines
+from tablectl.cli.listening import Listening
+from tablectl.cli.main import say
 from tablectl.cli.session import BATCH, Session, with_bar
 from tablectl.cli.telling import told
 from tablectl.errors import UsageError
@@ -20,6 +23,7 @@ from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.ledger.pin import Pin, Pinned, TableName
 from tablectl.mqtt.address import Address
+from tablectl.mqtt.commands import Commands
 from tablectl.notices import Notice
 from tablectl.recording.importers import IMPORTERS, open_log
 from tablectl.recording.logs import Log
@@ -87,6 +91,10 @@ class Recorded(NamedTuple):
 @click.option(
     "--mqtt-wait", type=click.FloatRange(min=0.1), default=60.0, metavar="SECONDS", help="Patience with a broker that is away."
 )
+@click.option("--listen", is_flag=True, help="Take rulings over MQTT, and stay for them when the recording is over.")
+@click.option(
+    "--supervisor", "supervisors", multiple=True, metavar="NAME", help="Who may rule; again for each.  [default: anybody]"
+)
 @click.option("--ledger", metavar="FILE", help="Keep the ledger in this file (it must be new).")
 @click.option("--site", default="site", show_default=True, help="The site in the topics.")
 @click.option("--pit", default="pit", show_default=True, help="The pit in the topics.")
@@ -110,6 +118,8 @@ def replay(
     speed: float | None,
     mqtt: str | None,
     mqtt_wait: float,
+    listen: bool,
+    supervisors: tuple[str, ...],
     ledger: str | None,
     site: str,
     pit: str,
@@ -122,6 +132,9 @@ def replay(
     FILE is a native recording, which names its profiles and its house; or --shoe and --pad take any tool's log, one port each,
     merged by time. Prints what happens in words, or with --json every notice as a line of JSON.
 
+    With --listen the table takes rulings and acknowledgements (see `tablectl rule`) while the recording plays, and stays when it
+    is over until Ctrl-C or SIGTERM ends it; that is then its ordinary end. Their times are in the recording's time.
+
     Exit code 1 when a line of a log was bad, else with --check 3 when there was a critical alert.
     """
     opened = partial(open_log, format=format_, start=start, zone=zone, fd=fd, pattern=pattern, lossy_ok=lossy_ok)
@@ -131,14 +144,18 @@ def replay(
         raise UsageError("which house? give --house, or a recording that names it", field="--house")
     house_file = rules.load(house or recorded.house)
     broker = Address.parse(mqtt) if mqtt else None
+    if listen and broker is None:
+        raise UsageError("where to? rulings come over --mqtt", field="--listen")
     lines = Lines(extra) if extra else None
     pin = _pin(recorded, house_file, TableName(site, pit, name), extra)
-    chunks = paced(merge(*recorded.logs), speed, time.sleep, time.monotonic)
+    waiting = _Waiting()
+    chunks = paced(merge(*recorded.logs), speed, waiting, time.monotonic)
     stream = observed(chunks, {port: Decoder(found.profile, port) for port, found in recorded.profiles.items()})
     if lines:
         stream = merged(stream, (Seen(where, observation) for where, observation in lines))
+    table = Table(house_file.house, supervisors=frozenset(supervisors) or None)
     session = Session(
-        Table(house_file.house),
+        table,
         pin,
         ledger=Path(ledger) if ledger else None,
         broker=broker,
@@ -147,14 +164,35 @@ def replay(
         write=sys.stdout.buffer.write if as_json else None,
         tell=None if as_json else _tell,
     )
-    with session:
+    with session, ExitStack() as stack:
+        listening = None
+        if listen and broker is not None:
+            commands = stack.enter_context(Commands(broker, pin.table, log=say))
+            commands.wait_online(min(mqtt_wait, 10.0))
+            listening = waiting.listening = Listening(session, table, commands, speed or 1.0)
+        take = listening.take if listening else session.take
         for seen in _with_bar(stream, recorded.logs, speed):
-            session.take(seen)
+            take(seen)
         session.finish()
+        if listening is not None:
+            say("the recording is over; the table stays for rulings until Ctrl-C")
+            listening.stay()
+            session.finish()
     for warning in (warning for log in recorded.logs for warning in log.warnings):
         click.echo(f"tablectl: {warning}", err=True)
     bad = any(log.damaged for log in recorded.logs) or (lines is not None and lines.exit_code)
     return 1 if bad else session.exit_code if check else 0
+
+
+class _Waiting:
+    """How the player waits for the next chunk: asleep, or with an ear for commands."""
+
+    def __init__(self) -> None:
+        self.listening: Listening | None = None
+
+    def __call__(self, seconds: float) -> None:
+        """Wait for `seconds`."""
+        (self.listening.wait if self.listening else time.sleep)(seconds)
 
 
 def _one_recording(file: str, opened: Callable[..., Log], ports: Mapping[str, tuple[str | None, str | None]]) -> Recorded:

@@ -89,33 +89,28 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Commit and hand on what was seen, whatever happened; then close the publisher and the ledger, in that order."""
         with self._stack:
-            self._commit()
+            self.commit()
 
-    def take(self, seen: Seen) -> None:
-        """Feed one observation."""
+    def take(self, seen: Seen) -> list[bytes]:
+        """Feed one observation; gives the notices that follow, which may not be committed yet."""
         self._append(None)
         lines = self._feeding.feed(seen.observation, where=seen.where)
         self._unwritten += lines
         self._newest = (encode_observation(seen.observation), lines)
         self._uncommitted += 1
         if self._uncommitted >= self._batch:
-            self._commit()
+            self.commit()
+        return lines
 
     def finish(self) -> None:
         """Commit the rest, and wait until the broker has all of it. Raises `BrokerError` when it does not take it in time."""
-        self._commit()
+        self.commit()
         if self._publisher is not None and not self._publisher.drain(self._patience):
             trouble = self._publisher.trouble or "no acknowledgement"
             raise BrokerError(f"has not taken all notices within {self._patience:g} s: {trouble}", where=str(self._broker))
 
-    def _append(self, view: bytes | None) -> None:
-        """Add the newest observation to the ledger. What is retained is the latest view: in a batch, that of its last one."""
-        if self._ledger is not None and self._newest is not None:
-            observation, lines = self._newest
-            self._ledger.append(observation, lines, view)
-        self._newest = None
-
-    def _commit(self) -> None:
+    def commit(self) -> None:
+        """Write what was seen and said to the ledger, and hand it on."""
         if self._ledger is not None:
             self._append(encode_view(self._table))
             self._ledger.commit()
@@ -126,6 +121,13 @@ class Session:
         if self._write is not None:
             for line in lines:
                 self._write(line + b"\n")
+
+    def _append(self, view: bytes | None) -> None:
+        """Add the newest observation to the ledger. What is retained is the latest view: in a batch, that of its last one."""
+        if self._ledger is not None and self._newest is not None:
+            observation, lines = self._newest
+            self._ledger.append(observation, lines, view)
+        self._newest = None
 
 
 def with_bar(stream: Iterator[Seen], *, size: int, position: Callable[[], int]) -> Iterator[Seen]:

@@ -1,0 +1,74 @@
+"""A replayed table that takes rulings: orders from MQTT into the game between two observations, each answered once committed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from tablectl.cli.session import Session
+from tablectl.game.table import Table
+from tablectl.instants import from_micros, to_micros
+from tablectl.mqtt.commands import Commands
+from tablectl.mqtt.orders import Desk, Order
+from tablectl.observations import Observation
+from tablectl.recording.sources import Seen
+
+__all__ = ["Listening"]
+
+
+class Listening:
+    """Between a session and those who command it. It belongs to the game's thread, and reads the clocks for it.
+
+    A ruling in a replay is stamped in the time of the recording: that of the last observation and what has passed since, `speed`
+    times as fast, so that it stands between its neighbours and no clock seems to go back. A recording without times gives none.
+    """
+
+    def __init__(self, session: Session, table: Table, commands: Commands, speed: float):
+        self._session = session
+        self._commands = commands
+        self._speed = speed
+        self._desk = Desk(table, self._feed)
+        self._last: tuple[int, float] | None = None
+
+    def take(self, seen: Seen) -> None:
+        """Feed an observation of the recording, then what was commanded meanwhile."""
+        self._session.take(seen)
+        at = seen.observation.at
+        if at is not None:
+            self._last = (to_micros(at), time.monotonic())
+        self.wait(0.0)
+
+    def wait(self, seconds: float) -> None:
+        """Do what is commanded, until `seconds` have passed and nothing waits."""
+        until = time.monotonic() + seconds
+        while True:
+            order = self._commands.take(until - time.monotonic())
+            if order is not None:
+                self._carry_out(order)
+            elif time.monotonic() >= until:
+                return
+
+    def stay(self) -> None:
+        """Do what is commanded until asked to stop."""
+        try:
+            while True:
+                self.wait(3600.0)
+        except KeyboardInterrupt:
+            return
+
+    def _carry_out(self, order: Order) -> None:
+        response = self._desk.carry_out(order, at=self._now(), now=time.time_ns() // 1000)
+        self._commands.answer(order, response)
+
+    def _feed(self, observation: Observation) -> Sequence[bytes]:
+        lines = self._session.take(Seen("MQTT", observation))
+        self._session.commit()
+        sys.stdout.flush()
+        return lines
+
+    def _now(self) -> str | None:
+        if self._last is None:
+            return None
+        at, since = self._last
+        return from_micros(at + int((time.monotonic() - since) * self._speed * 1_000_000))
