@@ -46,7 +46,9 @@ Action = Literal["hit", "stand", "double", "split", "surrender"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 
 
-class Observed(msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="event"):
+class Observed(
+    msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="event"
+):
     """What all observations share: `at`, a canonical time (`tablectl.instants`), or None where a hand-written file has none."""
 
     at: str | None = None
