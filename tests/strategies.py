@@ -76,6 +76,9 @@ class Stream:
         others += [f"# alerts: {code} = {said}" for code, said in self.house.alerts.items()]
         return "\n".join([f"# house {self.house.name}", *others, *(observations.encode(one).decode() for one in self.seen), ""])
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # so that hypothesis prints it like this too
+
 
 def _plain(house_rules: Rules) -> set[tuple[str, Any]]:
     return set(msgspec.structs.asdict(house_rules).items())

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -76,8 +75,7 @@ def _version() -> str:
 
 
 def test_the_source_distribution_builds_the_same_wheel(content: set[str], tmp_path: Path) -> None:
-    with tarfile.open(build(ROOT, "sdist", tmp_path / "sdist")) as archive:
-        archive.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "-xf", build(ROOT, "sdist", tmp_path / "sdist"), "-C", tmp_path], check=True)
     source = tmp_path / f"tablectl-{_version()}"
     assert (source / "tests/test_packaging.py").is_file()
     assert (source / "Makefile").is_file()

@@ -62,6 +62,11 @@ def test_every_target_and_file_is_there() -> None:
             assert (ROOT / path).exists(), f"{name}: {path}"
 
 
+def test_every_page_is_named_in_the_readme() -> None:
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir()}
+    assert pages - set(re.findall(r"`(docs/[\w./-]+)`", TEXTS["README.md"])) == set()
+
+
 def test_the_round_in_the_readme_says_what_it_says(tablectl: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     block = re.search(
         r"^    \$ tablectl (play .*) <<\.\n((?:    .*\n)+?)    \.\n((?:    .*\n)+)", TEXTS["README.md"], re.MULTILINE

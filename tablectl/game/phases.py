@@ -149,7 +149,6 @@ ARCS: tuple[Arc, ...] = (
     *(Arc("close", phase, "closed") for phase in BETWEEN_ROUNDS),
     *(Arc("load_shoe", phase, "burning", burn_is_due) for phase in ("shuffling", "betting")),
     Arc("load_shoe", "shuffling", "betting", shoe_is_fit),
-    Arc("load_shoe", "burning", "betting", shoe_is_fit),
     Arc("cut", "betting", "shuffling", cut_card_is_out),
     Arc("shuffle_waived", "shuffling", "betting", shoe_is_fit),
     Arc("burned", "burning", "betting", burn_is_done),
@@ -169,6 +168,7 @@ ARCS: tuple[Arc, ...] = (
 )
 """Every way the game can go. For one trigger in one phase the first arc whose guard agrees is taken."""
 
+_KNOWN = frozenset((arc.source, arc.trigger) for arc in ARCS)
 _BY_THEMSELVES = frozenset({"burned", "dealt_first", "dealt_second", "insured", "played", "drawn", "settled"})
 
 ONWARD: dict[PhaseName, tuple[Arc, ...]] = {
@@ -199,7 +199,9 @@ class Phases:
 
     def fire(self, trigger: str, facts: Facts) -> bool:
         """Take the arc of this trigger if there is one here and its guard agrees; False, and nothing changed, if not."""
-        return self._triggers[trigger](facts)
+        take = self._triggers[trigger]
+        # Asked of the machine, a trigger without an arc here would be a warning on stderr.
+        return (self.phase, trigger) in _KNOWN and take(facts)
 
     def go_back_to(self, phase: PhaseName) -> None:
         """Put the machine where a snapshot was taken."""

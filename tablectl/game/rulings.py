@@ -130,5 +130,7 @@ def _void_round(state: State) -> None:
     for hand in state.round.hands:
         if hand.result is None:
             _void(state, hand.box, hand.number)
-    if not state.fire("void_round"):
+    if state.phase in BETWEEN_ROUNDS:
         state.close_round()  # it was stopped before the deal began
+    else:
+        state.fire("void_round")

@@ -322,7 +322,9 @@ class State:
             self.paid_late = ()
             self.superseded = {}
             self.superseded_close = None
-            self.round = Round(self.round.number + 1, opened_at=self.at)
+            # What was said already of the observation that opens it carries the new round's number.
+            said = sum(kind is Alert for _, kind, _ in self._draft)
+            self.round = Round(self.round.number + 1, opened_at=self.at, alerts=said)
 
     def lay(self, card: Card, place: Place, source: str | None) -> Place:
         """Put a card where it belongs, into a hand, to the dealer, or to the burned cards; gives that place in full."""

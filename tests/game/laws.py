@@ -193,6 +193,24 @@ class MoneyIsConserved(Law):
                 self.outcomes.clear()
 
 
+class TheDealNeedsEnoughBoxes(Law):
+    """R03: a round with fewer boxes than the house deals to was alerted, each round anew."""
+
+    def __init__(self, house: str) -> None:
+        super().__init__(house)
+        self.boxes: dict[int, set[int]] = defaultdict(set)
+        self.alerted: set[int] = set()
+
+    def hear(self, seen: Observation, said: tuple[Notice, ...], due: Due) -> None:
+        for notice in said:
+            if isinstance(notice, Alert) and notice.code == "deal.too_few_boxes":
+                self.alerted.add(notice.round)
+            elif isinstance(notice, Outcome) and notice.cards:
+                self.boxes[notice.round].add(notice.box)
+            elif isinstance(notice, RoundClosed) and 0 < len(self.boxes[notice.number]) < self.house.fewest_boxes:
+                assert notice.number in self.alerted
+
+
 class Played(Law):
     """A law about rounds that were played out with nothing to be ruled on."""
 
@@ -347,6 +365,7 @@ IN_ANY_HOUSE: tuple[type[Law], ...] = (
 ALWAYS: tuple[type[Law], ...] = (
     *IN_ANY_HOUSE,
     NoCardGoesUnnoticed,
+    TheDealNeedsEnoughBoxes,
     EachIsPaidItsDue,
     TheDealerDrawsWhatHeMust,
     AFinishedHandGetsNoCard,

@@ -21,19 +21,8 @@ from tablectl.game.round import Hand, Round
 from tablectl.game.table import Table
 from tablectl.houses.rules import Rules
 from tablectl.notices import PhaseName, Prompt
-from tablectl.observations import (
-    Bet,
-    CardDrawn,
-    CutCard,
-    Decision,
-    Insurance,
-    Observation,
-    Ruling,
-    ShoeFault,
-    ShoeLoaded,
-    TableState,
-    decode,
-)
+from tablectl.observations import decode
+from tests.game.shorthand import read
 from tests.strategies import HOUSES
 
 ROOT = Path(__file__).parents[2]
@@ -233,34 +222,22 @@ def test_each_table_has_a_machine_of_its_own() -> None:
 # What a real table does
 
 
-WORDS: dict[str, tuple[Observation, ...]] = {
-    "open": (TableState(state="open"),),
-    "close": (TableState(state="closed"),),
-    "load": (ShoeLoaded(decks=6, cut=True),),
-    "cut": (CutCard(),),
-    "bet": (Bet(box=1, amount=1000),),
-    "no-insurance": (Insurance(box=1, amount=0),),
-    "stand": (Decision(box=1, action="stand"),),
-    "fault": (ShoeFault(code="jam"), ShoeFault(code="jam", cleared=True)),
-    "accept": (Ruling(do="accept", by="Eve"),),
-    "void": (ShoeFault(code="jam"), Ruling(do="void_round", by="Eve"), ShoeFault(code="jam", cleared=True)),
-}
 ES = HOUSES["es"]
 ONLY_SAYS = replace(ES, alerts={"shoe.past_cut_card": "alert", "dealer.stopped_short": "alert"})
 BURNS_NOTHING = replace(ES, rules=replace(ES.rules, burn_cards=0))
 STREAMS = (
-    # A table between two rounds: opened, closed, cut, loaded, burned
-    (ES, "close open cut close open load close open fault 2C fault load 2C cut fault load 2C close load open 2C"),
+    # A table between two rounds: opened, closed, cut, loaded, burned; and a shoe that fails meanwhile
+    (ES, "close open cut close open load close open jam unjam 2C jam unjam load 2C cut jam unjam load 2C close load open 2C"),
     # A round, and a shoe that fails in each of its phases
-    (ES, "bet fault TS fault AC fault 8H fault no-insurance fault stand fault 9D"),
+    (ES, "bet1 jam unjam TS jam unjam AC jam unjam 8H jam unjam insure1 jam unjam stand1 jam unjam 9D"),
     # A round whose second card was not read, so that it waits for a supervisor in settling
-    (ES, "bet TS 9C ?? accept stand 8D fault void"),
+    (ES, "bet1 TS 9C ?? accept stand1 8D jam unjam void"),
     # A round voided in each of its phases
-    (ES, "bet TS void  bet TS 9C void  bet TS AC 8H void  bet TS 9C 8H void  bet TS 9C 8H stand void"),
+    (ES, "bet1 TS void  bet1 TS 9C void  bet1 TS AC 8H void  bet1 TS 9C 8H void  bet1 TS 9C 8H stand1 void"),
     # The cut card comes in a round
-    (ES, "bet TS cut 9C 8H stand 8D"),
+    (ES, "bet1 TS cut 9C 8H stand1 8D"),
     # A round after the cut card, and a shoe loaded in the middle of a round
-    (ONLY_SAYS, "cut bet TS load 9C 8H stand 8D"),
+    (ONLY_SAYS, "cut bet1 TS load 9C 8H stand1 8D"),
     # A shoe loaded after the cut card
     (BURNS_NOTHING, "cut load"),
 )
@@ -280,9 +257,8 @@ def test_a_table_takes_every_arc() -> None:
             return moved
 
         table.phases.fire = spy  # type: ignore[method-assign]
-        for word in stream.split():
-            for seen in WORDS.get(word) or (CardDrawn(card=Card(word)),):
-                table.feed(seen)
+        for seen in read(stream):
+            table.feed(seen)
     assert taken == {(arc.trigger, arc.source, arc.dest) for arc in ARCS}
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tablectl import notices, observations
 from tablectl.cards import Card
-from tablectl.game.view import BoxView, DealerView, HandView, PromptView, ShoeView, TableView
+from tablectl.game.view import BoxView, DealerView, HandView, HeldView, PromptView, ShoeView, TableView
 from tablectl.ledger.pin import Pin, Pinned, TableName
 from tablectl.ledger.store import Ledger
 from tablectl.notices import Notice
@@ -34,6 +34,7 @@ STATE = msgspec.json.encode(
         round_open=True,
         boxes=(BoxView(3, 1000, 0, (HandView(0, (Card("AS"), Card("??")), None, False, 1000, None, True, None, None),)),),
         dealer=DealerView((Card("9D"),), 9, False),
+        held=(HeldView(Card("4S"), "dealer"),),
         shoe=ShoeView(300, 12, 1, "loaded"),
         prompt=PromptView("ask_box", 3, 0, {"box": 3}, "Dėžė 3"),
         alerts=(),

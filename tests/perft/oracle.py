@@ -27,6 +27,7 @@ class Choice(NamedTuple):
 class House(NamedTuple):
     """What the three houses differ in."""
 
+    fewest_boxes: int  # R03
     burned: int  # R04
     blackjack_paid_at_once: bool  # R12: unless the dealer shows an ace
     blackjack_loses_to_blackjack: bool  # R13: unless insured
@@ -41,9 +42,9 @@ class House(NamedTuple):
 
 
 HOUSES = {
-    "fr": House(5, True, True, True, True, (9, 10, 11), True, 3, False, False, False),
-    "es": House(1, False, False, False, False, (9, 10, 11), False, 10**6, False, False, False),
-    "lt": House(1, False, False, False, False, (), False, 5, True, True, True),
+    "fr": House(2, 5, True, True, True, True, (9, 10, 11), True, 3, False, False, False),
+    "es": House(1, 1, False, False, False, False, (9, 10, 11), False, 10**6, False, False, False),
+    "lt": House(1, 1, False, False, False, False, (), False, 5, True, True, True),
 }
 
 

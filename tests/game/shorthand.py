@@ -1,0 +1,88 @@
+"""A table's observations in short, so that a whole round fits in a line.
+
+`bet1` `bet1=50` `bet1@Ana` stakes, `TS` is a card where the order says, `TS>1` `TS>1.2` `TS>dealer` `TS>burn` a card that was
+seen to go there, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance; the rest is in `WORDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from tablectl.cards import Card
+from tablectl.observations import (
+    Action,
+    Bet,
+    CardDrawn,
+    CutCard,
+    Decision,
+    Insurance,
+    Link,
+    NoMoreBets,
+    Observation,
+    Paid,
+    Ruling,
+    ShoeFault,
+    ShoeLoaded,
+    TableState,
+)
+from tablectl.places import BoxPlace, Place
+
+__all__ = ["read"]
+
+WORDS: dict[str, tuple[Observation, ...]] = {
+    "open": (TableState(state="open"),),
+    "close": (TableState(state="closed"),),
+    "load": (ShoeLoaded(decks=6, cut=True),),
+    "load-1": (ShoeLoaded(decks=1, cut=True),),
+    "load-8": (ShoeLoaded(decks=8, cut=True),),
+    "load-uncut": (ShoeLoaded(decks=6),),
+    "cut": (CutCard(),),
+    "no-more-bets": (NoMoreBets(),),
+    "jam": (ShoeFault(code="jam"),),
+    "unjam": (ShoeFault(code="jam", cleared=True),),
+    "pulled-back": (ShoeFault(code="pulled_back"),),
+    "foreign": (ShoeFault(code="foreign_card"),),
+    "shoe-gone": (Link(device="shoe", state="down", why="unplugged"),),
+    "corrupt": (Link(device="pad", state="up", why="corrupt: 3 frames"),),
+    "accept": (Ruling(do="accept", by="Eve"),),
+    "void": (ShoeFault(code="jam"), Ruling(do="void_round", by="Eve"), ShoeFault(code="jam", cleared=True)),
+}
+CARD = re.compile(r"(?P<card>[2-9TJQKA][CDHS]|\?\?)(>(?P<to>dealer|burn|(?P<box>\d)(\.(?P<hand>\d))?))?")
+DEED = re.compile(r"(?P<word>[a-z]+)(?P<box>\d)(=(?P<amount>\d+))?(@(?P<by>\w+))?")
+
+
+def read(text: str) -> list[Observation]:
+    """The observations that a line stands for. Raises `ValueError` for a word that stands for none."""
+    return [seen for word in text.split() for seen in (WORDS.get(word) or (_one(word),))]
+
+
+def _one(word: str) -> Observation:
+    if card := CARD.fullmatch(word):
+        return CardDrawn(card=Card(card["card"]), to=_place(card))
+    deed = DEED.fullmatch(word)
+    if deed is None:
+        raise ValueError(f"{word!r} stands for nothing")
+    name, box, by = deed["word"], int(deed["box"]), deed["by"]
+    amount = int(deed["amount"] or 1000)
+    if name == "bet":
+        return Bet(box=box, amount=amount, by=by)
+    if name == "word":
+        return Bet(box=box, amount=amount, by=by, kind="word")
+    if name == "carried":
+        return Bet(box=box, amount=amount, by=by, kind="carried")
+    if name == "insure":
+        return Insurance(box=box, amount=int(deed["amount"] or 0))
+    if name == "paid":
+        return Paid(box=box)
+    action: Any = name
+    if action not in get_args(Action):
+        raise ValueError(f"{word!r} stands for nothing")
+    return Decision(box=box, action=action, by=by)
+
+
+def _place(card: re.Match[str]) -> Place | None:
+    if card["box"]:
+        return BoxPlace(int(card["box"]), int(card["hand"]) if card["hand"] else None)
+    to: Any = card["to"]
+    return to  # type: ignore[no-any-return]
