@@ -14,7 +14,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.mutations.judging import HOUSES, false_alarms, run
+from tests.mutations.judging import HEARINGS, HOUSES, false_alarms, run
 
 
 def main(args: Sequence[str]) -> int:
@@ -22,7 +22,9 @@ def main(args: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description="Errors put into legal rounds, and found.")
     parser.add_argument("--house", action="append", choices=HOUSES, help="else all")
     parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="mutated rounds a house, over all classes")
-    parser.add_argument("--legal", type=int, default=0, metavar="N", help="unmutated rounds a house, with places and without")
+    parser.add_argument(
+        "--legal", type=int, default=0, metavar="N", help="unmutated rounds a house, heard in each way"
+    )
     parser.add_argument("--only", nargs="+", default=(), metavar="CLASS", help="these classes alone")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(args)
@@ -37,9 +39,9 @@ def main(args: Sequence[str]) -> int:
             failed |= bool(tally.wrong)
         made, seen = sum(one.made for one in tallies.values()), sum(one.detected for one in tallies.values())
         out.append(f"{'all':36} {made:7} {seen:9}")
-        for places in (True, False) if given.legal else ():
-            alarms = false_alarms(house, given.legal, places=places, seed=given.seed)
-            out.append(f"{given.legal} unmutated rounds, cards {'with' if places else 'without'} places: {len(alarms)} alerts")
+        for hearing in HEARINGS if given.legal else ():
+            alarms = false_alarms(house, given.legal, hearing, seed=given.seed)
+            out.append(f"{given.legal} unmutated rounds, {hearing}: {len(alarms)} alerts")
             out += alarms[:5]
             failed |= bool(alarms)
         sys.stdout.write("\n".join(out) + "\n\n")

@@ -7,23 +7,30 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
 from msgspec.structs import replace
 
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.notices import Alert
-from tablectl.observations import CardDrawn, Observation, encode
+from tablectl.observations import CardDrawn, Decision, Observation, encode
 from tests.legal_play import LegalPlay
 from tests.mutations import cards_wrong, stakes_and_shoe_wrong, words_wrong
 from tests.mutations.kinds import CLASSES, Mutated, Mutation
 from tests.mutations.stories import Teller
 
-__all__ = ["HOUSES", "SORTS", "Tally", "false_alarms", "run"]
+__all__ = ["HEARINGS", "HOUSES", "SORTS", "Hearing", "Tally", "false_alarms", "run"]
 
 HOUSES = ("fr", "es", "lt")
 SORTS = (cards_wrong, words_wrong, stakes_and_shoe_wrong)
 """Where the classes are; importing them enters them into `CLASSES`."""
+
+
+Hearing = Literal["plain", "placed", "cards_say_stand"]
+"""Cards without places; cards with them; and such that a hand's stand is told only by the next card, which goes elsewhere."""
+
+HEARINGS: tuple[Hearing, ...] = get_args(Hearing)
 
 
 @dataclass
@@ -83,23 +90,33 @@ def _lines(observations: Sequence[Observation]) -> str:
     return "\n".join(encode(replace(one, at=None)).decode() for one in observations)
 
 
-class _Placed(LegalPlay):
-    """Legal play whose cards say where they go, and what the table said."""
+class _Heard(LegalPlay):
+    """Legal play, and what a table says that hears of it what the devices of a `Hearing` report."""
 
-    def alarms(self, *, places: bool) -> Iterator[str]:
+    def alarms(self, hearing: Hearing) -> Iterator[str]:
         """What was raised, though nobody did anything wrong."""
+        heard, stands = Table(self.table.house), list[Observation]()
         for observation in self._session():
             timed = self._stamped(observation)
-            if places and isinstance(timed, CardDrawn):
+            if isinstance(timed, CardDrawn) and hearing != "plain":
                 timed = replace(timed, to=self.table.due().card)
-            for notice in self.table.feed(timed):
-                if isinstance(notice, Alert) and notice.severity != "info":
-                    yield f"round {notice.round}: {notice.code} {encode(timed).decode()}"
+            self.table.feed(timed)
+            if hearing == "cards_say_stand" and isinstance(timed, Decision) and timed.action == "stand":
+                stands.append(timed)
+                continue
+            told = [timed] if isinstance(timed, CardDrawn) else [*stands, timed]
+            stands = []
+            for one in told:
+                for notice in heard.feed(one):
+                    if isinstance(notice, Alert) and notice.severity != "info":
+                        yield f"round {notice.round}: {notice.code} {encode(one).decode()}"
+        assert heard.phase == self.table.phase
+        assert heard.round.number == self.table.round.number
 
 
-def false_alarms(house: str, rounds: int, *, places: bool, seed: int = 1) -> list[str]:
-    """The alerts of severity warning or critical in so many rounds that nobody mutated; `places`: the cards say where they go."""
+def false_alarms(house: str, rounds: int, hearing: Hearing, *, seed: int = 1) -> list[str]:
+    """The alerts of severity warning or critical in so many rounds that nobody mutated."""
     begins = "2027-03-01T20:00:00.000000Z"
     loaded = rules.load(house).house
-    play = _Placed(loaded, seed=seed, rounds=rounds, boxes=(loaded.rules.min_boxes, 7), begins=begins)
-    return list(play.alarms(places=places))
+    play = _Heard(loaded, seed=seed, rounds=rounds, boxes=(loaded.rules.min_boxes, 7), begins=begins)
+    return list(play.alarms(hearing))

@@ -8,7 +8,7 @@ import pytest
 
 from tablectl.game.irregularities import CATALOGUE
 from tablectl.houses import rules
-from tests.mutations.judging import HOUSES, SORTS, Tally, false_alarms, run
+from tests.mutations.judging import HEARINGS, HOUSES, SORTS, Hearing, Tally, false_alarms, run
 from tests.mutations.kinds import CLASSES
 
 
@@ -24,10 +24,10 @@ def test_every_error_is_noticed_and_named(house: str) -> None:
     assert min(tally.made for tally in tallies.values()) >= 6
 
 
-@pytest.mark.parametrize("places", [True, False])
+@pytest.mark.parametrize("hearing", HEARINGS)
 @pytest.mark.parametrize("house", HOUSES)
-def test_where_nobody_does_wrong_nothing_is_said(house: str, places: bool) -> None:
-    assert false_alarms(house, 80, places=places) == []
+def test_where_nobody_does_wrong_nothing_is_said(house: str, hearing: Hearing) -> None:
+    assert false_alarms(house, 80, hearing) == []
 
 
 @pytest.mark.slow
@@ -38,10 +38,10 @@ def test_every_error_in_ten_thousand_rounds_is_noticed_and_named(house: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("places", [True, False])
+@pytest.mark.parametrize("hearing", HEARINGS)
 @pytest.mark.parametrize("house", HOUSES)
-def test_a_hundred_thousand_rounds_without_an_alert(house: str, places: bool) -> None:
-    assert false_alarms(house, 100_000, places=places, seed=2) == []
+def test_a_hundred_thousand_rounds_without_an_alert(house: str, hearing: Hearing) -> None:
+    assert false_alarms(house, 100_000, hearing, seed=2) == []
 
 
 def test_each_class_says_what_it_is_and_what_may_come_first() -> None:
