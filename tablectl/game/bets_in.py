@@ -13,6 +13,10 @@ from tablectl.observations import Bet, NoMoreBets, Seat, TableState
 __all__ = ["bet", "close_betting", "no_more_bets", "seat", "stopped_short", "table_state"]
 
 
+LIMITS = "bet limits"
+"""In `State.waived`: the stakes outside the posted limits were told when the betting closed first."""
+
+
 def bet(state: State, placed: Bet) -> None:
     """A bettor says what is his on a box in all, or what lies there from the last round is seen."""
     if state.playing not in BETWEEN_ROUNDS:
@@ -75,14 +79,17 @@ def close_betting(state: State) -> bool:
     if not state.stakes.boxes(state.rules) and not state.dealt_since_load:
         return False
     state.open_round()
-    if state.past_cut and state.phase == "shuffling":
-        alert = state.alert("shoe.past_cut_card")
-        if alert is not None and alert in state.blockers:
-            return False
-        state.past_cut = False
+    if state.phase == "shuffling":
+        if "shoe.past_cut_card" not in state.waived:
+            alert = state.alert("shoe.past_cut_card")
+            if alert is not None and alert in state.blockers:
+                return False
+            state.waived |= {"shoe.past_cut_card"}
         state.fire("shuffle_waived")
-    for limit in state.stakes.outside_limits(state.rules):
-        state.alert(limit.code, box=limit.box, amount=limit.amount, limit=limit.limit)
+    if LIMITS not in state.waived:
+        state.waived |= {LIMITS}
+        for limit in state.stakes.outside_limits(state.rules):
+            state.alert(limit.code, box=limit.box, amount=limit.amount, limit=limit.limit)
     hands = state.stakes.hands(state.rules)
     state.round = replace(state.round, hands=hands)
     if len(hands) < state.rules.min_boxes and "deal.too_few_boxes" not in state.waived:

@@ -65,7 +65,7 @@ class Books(msgspec.Struct, frozen=True, gc=False):
 
     def emptied(self) -> Books:
         """The books of a shoe that has reported itself empty."""
-        return Books(self.decks, 0 if self.decks is not None else None, self.drawn, self.unread, self.order)
+        return Books(self.decks, 0, self.drawn, self.unread, self.order)
 
     def reckoning(self) -> Reckoning | None:
         """What the books say at the end of the shoe; None when they are off."""
@@ -76,8 +76,8 @@ class Books(msgspec.Struct, frozen=True, gc=False):
 
     def state(self, *, past_cut: bool) -> ShoeState:
         """In a word, for the pit."""
-        if self.decks is None:
-            return "past_cut" if past_cut else "unknown"
         if self.remaining == 0:
             return "empty"
+        if self.decks is None:
+            return "past_cut" if past_cut else "unknown"
         return "past_cut" if past_cut else "loaded"

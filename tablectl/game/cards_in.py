@@ -79,7 +79,8 @@ def _check_face(state: State, drawn: CardDrawn, place: Place | None) -> None:
     card = drawn.card
     if card is Card.UNREAD:
         state.shoe_notice()
-        state.alert("shoe.card_unread", cards=(card,), place=token(place))
+        hand = find(state.round, place.box, place.hand or 0) if isinstance(place, BoxPlace) else None
+        state.alert("shoe.card_unread", hand=hand, cards=(card,), place=token(place))
     elif state.books.decks is not None and state.books.impossible(card):
         state.alert("shoe.impossible_card", cards=(card,), count=state.books.copies(card), decks=state.books.decks)
 

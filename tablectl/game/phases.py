@@ -64,6 +64,11 @@ def cut_card_is_out(facts: Facts) -> bool:
     return facts.past_cut and facts.burn_left == 0
 
 
+def shuffle_is_waived(facts: Facts) -> bool:
+    """A supervisor let one more round be played after the cut card."""
+    return "shoe.past_cut_card" in facts.waived
+
+
 def shoe_is_fit(facts: Facts) -> bool:
     """Neither a burn nor a shuffle is due."""
     return facts.burn_left == 0 and not facts.past_cut
@@ -150,7 +155,7 @@ ARCS: tuple[Arc, ...] = (
     *(Arc("load_shoe", phase, "burning", burn_is_due) for phase in ("shuffling", "betting")),
     Arc("load_shoe", "shuffling", "betting", shoe_is_fit),
     Arc("cut", "betting", "shuffling", cut_card_is_out),
-    Arc("shuffle_waived", "shuffling", "betting", shoe_is_fit),
+    Arc("shuffle_waived", "shuffling", "betting", shuffle_is_waived),
     Arc("burned", "burning", "betting", burn_is_done),
     Arc("close_bets", "betting", "first_cards", enough_boxes),
     Arc("dealt_first", "first_cards", "second_cards", each_has_one_card),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tablectl.cards import Rank
 from tablectl.game.betting import may_decide
 from tablectl.game.dealing import last_hand, unanswered
 from tablectl.game.legality import refusal
@@ -108,7 +109,8 @@ def paid(state: State, laid_out: Paid) -> None:
     if hand is None or hand.result != "blackjack" or hand.box in state.paid_late:
         return
     state.paid_late = (*state.paid_late, hand.box)
-    if state.rules.blackjack_paid == "at_once_unless_ace" and _another_box_played(state, hand):
+    shown = state.round.dealer[0].rank if state.round.dealer else None
+    if state.rules.blackjack_paid == "at_once_unless_ace" and shown is not Rank.ACE and _another_box_played(state, hand):
         state.alert("pay.blackjack_late", hand=hand, cards=hand.cards)
 
 

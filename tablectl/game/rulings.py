@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tablectl.game.bets_in import close_betting
 from tablectl.game.cards_in import place_card
 from tablectl.game.corrections import correct
-from tablectl.game.phases import BETWEEN_ROUNDS
+from tablectl.game.phases import BETWEEN_ROUNDS, IN_ROUND
 from tablectl.game.round import change_hand, find
 from tablectl.game.state import Held, State
 from tablectl.notices import Alert
@@ -22,6 +22,11 @@ from tablectl.observations import CardDrawn, Ruling
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["ruling"]
+
+CLOSING = frozenset({"deal.too_few_boxes", "shoe.past_cut_card"})
+"""What stops a betting from being closed; accepted, it is closed."""
+BEGINNING = CLOSING | {"shoe.burn_omitted"}
+"""What stops a deal from beginning; accepted, the cards that waited are its first."""
 
 
 def ruling(state: State, ruled: Ruling) -> None:
@@ -58,6 +63,8 @@ def _ruled(state: State, ruled: Ruling) -> str | None:
     elif ruled.do == "burn":
         for held in waiting:
             state.lay(held.card, "burn", held.source)
+            if state.phase == "burning":
+                state.burn_left = max(0, state.burn_left - 1)
     else:  # a hand was voided, or what happened stands
         _go_on(state, about if ruled.do == "accept" else (), waiting)
     return None
@@ -99,16 +106,20 @@ def _let_stand(state: State, about: tuple[Alert, ...]) -> None:
 
 
 def _go_on(state: State, about: tuple[Alert, ...], waiting: tuple[Held, ...]) -> None:
-    """The game goes on, and the cards that waited come to lie where they were seen, or where the dealing order says."""
-    if any(alert.code in ("deal.too_few_boxes", "shoe.past_cut_card") for alert in about):
+    """The game goes on, and the cards that waited come to lie where they were seen, or where the dealing order says.
+
+    A card that came between two rounds stays where it lies, unless the deal itself was what had to be ruled on.
+    """
+    begins = any(alert.code in BEGINNING for alert in about)
+    if any(alert.code in CLOSING for alert in about):
         close_betting(state)
     for held in waiting:
         state.go_on()
         if state.phase == "suspended":
             state.held = (*state.held, held)
-        elif held.place is None or state.phase in BETWEEN_ROUNDS:
+        elif (held.place is None and state.phase in IN_ROUND) or (begins and state.phase in BETWEEN_ROUNDS):
             place_card(state, CardDrawn(card=held.card, to=held.place, source=held.source))
-        else:
+        elif held.place is not None:
             _lay(state, held, held.place)
 
 

@@ -281,6 +281,7 @@ class State:
         self.open_alerts = tuple(alert for alert in self.open_alerts if alert.id not in ended)
         self.blockers = tuple(alert for alert in self.blockers if alert.id not in ended)
         if self.phase == "suspended" and not self.blockers:
+            self.open_alerts = tuple(alert for alert in self.open_alerts if alert.code != "deal.while_suspended")
             self.fire("resume")
 
     def fire(self, trigger: str) -> bool:
