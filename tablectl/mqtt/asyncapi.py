@@ -1,4 +1,4 @@
-"""What a table sends, as an AsyncAPI 3 document and as JSON Schemas, made from the types in the code.
+"""What a table sends and takes, as an AsyncAPI 3 document and as JSON Schemas, made from the types in the code.
 
 `python -m tablectl.mqtt.asyncapi` prints the document that is kept in `docs/asyncapi.json`; with `notice` or `observation` it
 prints the JSON Schema of a line of `tablectl play`'s output or input.
@@ -30,6 +30,7 @@ from tablectl.mqtt.messages import (
     schema_name,
     type_name,
 )
+from tablectl.mqtt.orders import COMMANDS, LONGEST, MOST_SECONDS, Response
 
 __all__ = ["document", "main", "message_schema", "notice_schema", "observation_schema", "printed"]
 
@@ -59,6 +60,11 @@ _DATA: Final[dict[str, type[msgspec.Struct]]] = {
 }
 
 
+_ASKED: Final = {"ruling": "A supervisor's rulings", "ack": "A supervisor's acknowledgements"}
+_PLAIN: Final[dict[str, type[msgspec.Struct]]] = {**COMMANDS, "response": Response}
+"""The payloads that are plain JSON, no CloudEvents."""
+
+
 def document() -> dict[str, Any]:
     """The AsyncAPI 3.0 document, as plain JSON values."""
     schemas = _schemas()
@@ -68,15 +74,19 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "tablectl",
             "version": "1.0.0",
-            "description": "What a blackjack table says over MQTT, as CloudEvents 1.0 in JSON. "
-            "Delivery is at least once and in order: drop what has an `id` that was seen before.",
+            "description": "What a blackjack table says over MQTT, as CloudEvents 1.0 in JSON; what it may be asked, in plain "
+            "JSON. Delivery is at least once and in order: drop what has an `id` that was seen before.",
             "license": {"name": "MIT"},
         },
         "defaultContentType": CONTENT_TYPE,
         "servers": {"broker": _server()},
-        "channels": {_key(channel): _channel(channel) for channel in dict.fromkeys(channels.values())},
-        "operations": {f"send_{name}": _operation(name, channel) for name, channel in channels.items()},
-        "components": {"messages": {name: _message(name) for name in channels}, "schemas": schemas},
+        "channels": {_key(channel): _channel(channel) for channel in dict.fromkeys(channels.values())} | _command_channels(),
+        "operations": {f"send_{name}": _operation(name, channel) for name, channel in channels.items()}
+        | {f"receive_{name}": _command_operation(name) for name in COMMANDS},
+        "components": {
+            "messages": {name: _message(name) for name in channels} | {name: _plain_message(name) for name in _PLAIN},
+            "schemas": schemas,
+        },
     }
 
 
@@ -120,7 +130,7 @@ def _channel(channel: str) -> dict[str, Any]:
         "address": f"{_BASE}/{channel}",
         "title": _TITLES[names[0]],
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
-        "parameters": {name: {"description": text} for name, text in _PARAMETERS.items()},
+        "parameters": _parameters(),
     }
 
 
@@ -150,19 +160,84 @@ def _message(name: str) -> dict[str, Any]:
     return {
         "name": type_name(name),
         "title": name,
-        "summary": (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " "),
+        "summary": _summary(kind),
         "contentType": CONTENT_TYPE,
         "payload": {"allOf": [{"$ref": _REF.format(name=Envelope.__name__)}, narrowed]},
     }
 
 
+def _parameters(**more: str) -> dict[str, Any]:
+    return {name: {"description": text} for name, text in (_PARAMETERS | more).items()}
+
+
+def _command_channels() -> dict[str, Any]:
+    asked = {
+        f"cmd_{name}": {
+            "address": f"{_BASE}/cmd/{name}",
+            "title": _ASKED[name],
+            "description": f"Never retained; at most {LONGEST} bytes; good for at most {MOST_SECONDS} s. The response topic is "
+            "MQTT 5's property, with correlation data if wanted, or the field `reply_to`; without either there is no response.",
+            "messages": {name: {"$ref": f"#/components/messages/{name}"}},
+            "parameters": _parameters(),
+        }
+        for name in COMMANDS
+    }
+    answered = {
+        "address": f"{_BASE}/reply/{{client}}",
+        "title": "What became of a command",
+        "messages": {"response": {"$ref": "#/components/messages/response"}},
+        "parameters": _parameters(client="Who asks: 1 to 64 letters, digits, `.`, `_` or `-`, of its own choosing."),
+    }
+    return {**asked, "reply": answered}
+
+
+def _command_operation(name: str) -> dict[str, Any]:
+    where = f"#/channels/cmd_{name}"
+    return {
+        "action": "receive",
+        "channel": {"$ref": where},
+        "messages": [{"$ref": f"{where}/messages/{name}"}],
+        "bindings": {"mqtt": {"qos": QOS, "retain": False, "bindingVersion": "0.2.0"}},
+        "reply": {
+            "address": {
+                "location": "$message.payload#/reply_to",
+                "description": "Or MQTT 5's response topic, which goes before it.",
+            },
+            "channel": {"$ref": "#/channels/reply"},
+            "messages": [{"$ref": "#/channels/reply/messages/response"}],
+        },
+    }
+
+
+def _plain_message(name: str) -> dict[str, Any]:
+    kind = _PLAIN[name]
+    payload: dict[str, Any] = {"$ref": _REF.format(name=kind.__name__)}
+    if kind is Response:
+        said = {"anyOf": [{"$ref": _REF.format(name=notice.__name__)} for notice in get_args(notices.Notice)]}
+        payload = {"allOf": [payload, {"properties": {"notices": {"items": said}}}]}
+    return {
+        "name": name,
+        "title": name,
+        "summary": _summary(kind),
+        "contentType": "application/json",
+        "payload": payload,
+    }
+
+
+def _summary(kind: type[msgspec.Struct]) -> str:
+    return (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
+
+
 def _schemas() -> dict[str, Any]:
-    _, schemas = msgspec.json.schema_components([Envelope, *_DATA.values()], ref_template=_REF)
+    _, schemas = msgspec.json.schema_components([Envelope, *_DATA.values(), *_PLAIN.values()], ref_template=_REF)
     return dict(sorted(schemas.items()))
 
 
 def message_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of a whole payload: of a notice's name, or of `presence`, `info`, `state`; complete in itself."""
+    """The JSON Schema of a whole payload, complete in itself.
+
+    Of a notice's name, of `presence`, `info`, `state`, of a command's name, or of `response`.
+    """
     return {"$ref": f"#/components/messages/{name}/payload", "components": document()["components"]}
 
 

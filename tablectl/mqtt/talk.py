@@ -43,8 +43,8 @@ class Talk:
     """A connection that has subscribed to `topics`, from the broker's word for that on. Raises `Lost`, `Silent`, `Refused`.
 
     `wake` is a descriptor that becomes readable when `turn` shall return. `arrived` are the messages that were not yet taken.
-    `acknowledged` is what the broker said of each message that was published, by its number. Where `wake` is given we are a table,
-    and strangers write to us: then a message of more than `LONGEST` bytes has no payload, and nobody asks what was acknowledged.
+    `acknowledged` is what the broker said of each message that was published, by its number. Where `wake` is given we are a table
+    to which strangers write: then a message of more than `LONGEST` bytes has no payload, and nobody asks what was acknowledged.
     """
 
     def __init__(self, address: Address, client_id: str, topics: str, *, v5: bool, seconds: float, wake: int | None = None):

@@ -70,9 +70,12 @@ def test_what_asyncapi_3_requires_is_there() -> None:
         assert all("{" + name + "}" in server["host"] for name in server["variables"])
     for channel in DOCUMENT["channels"].values():
         parameters = {part[1:-1] for part in channel["address"].split("/") if part.startswith("{")}
-        assert set(channel["parameters"]) == parameters == {"site", "pit", "table"}
-    for operation in DOCUMENT["operations"].values():
-        assert operation["action"] == "send"
+        assert set(channel["parameters"]) == parameters
+        assert parameters - {"client"} == {"site", "pit", "table"}
+    for name, operation in DOCUMENT["operations"].items():
+        assert operation["action"] == name.partition("_")[0]
+        assert operation["action"] in ("send", "receive")
+        assert ("reply" in operation) == (operation["action"] == "receive")
         channel = target(operation["channel"]["$ref"])
         for message in operation["messages"]:
             assert message["$ref"].startswith(operation["channel"]["$ref"] + "/messages/")
@@ -82,7 +85,8 @@ def test_what_asyncapi_3_requires_is_there() -> None:
 def test_every_topic_of_this_version_is_a_channel() -> None:
     events = ["evt/" + name for name in ("dealt", "outcome", "alert", "round", "phase", "shoe")]
     assert {channel["address"] for channel in DOCUMENT["channels"].values()} == {
-        "tablectl/v1/{site}/{pit}/{table}/" + name for name in ["status", "info", "state", "prompt", *events]
+        "tablectl/v1/{site}/{pit}/{table}/" + name
+        for name in ["status", "info", "state", "prompt", *events, "cmd/ruling", "cmd/ack", "reply/{client}"]
     }
 
 
@@ -94,7 +98,8 @@ def test_every_kind_of_notice_is_valid_and_a_spoiled_one_is_not(notice: Notice) 
     spoiled: list[dict[str, Any]] = [{**payload, field: None} for field in payload]
     spoiled += [{key: value for key, value in payload.items() if key != field} for field in ("id", "source", "type", "data")]
     spoiled += [{**payload, "data": {**payload["data"], field: {"no": []}}} for field in payload["data"] if field != "operands"]
-    spoiled += [{**payload, "data": {k: v for k, v in payload["data"].items() if k != field}} for field in payload["data"]]
+    required = ["notice", *(field.encode_name for field in msgspec.structs.fields(notice) if field.required)]
+    spoiled += [{**payload, "data": {k: v for k, v in payload["data"].items() if k != field}} for field in required]
     spoiled += [{**payload, "time": "yesterday"}, {**payload, "id": ""}, {**payload, "more": 1}, {**payload, "sequence": "5"}]
     spoiled += [{**payload, "type": "org.tablectl.other.v1"}]
     for wrong in spoiled:
@@ -125,6 +130,24 @@ def test_delivery_is_declared_as_it_is_done() -> None:
         assert declared["qos"] == 1
         assert declared["retain"] == (channel in ("status", "info", "state", "prompt"))
         assert declared.get("messageExpiryInterval") == (600 if name == "prompt" else None)
+
+
+def test_commands_and_their_response_are_valid_and_spoiled_ones_are_not() -> None:
+    identity = {"id": "1", "expires": AT, "by": "CHIEF7"}
+    move = {**identity, "do": "move", "to": {"box": 3}, "reply_to": "tablectl/v1/a/b/c/reply/me", "reason": "it was his"}
+    alert = next(notices.encode(notice) for notice in every_kind() if isinstance(notice, notices.Alert))
+    response = {"id": "1", "done": True, "reason": None, "detail": "", "notices": [msgspec.json.decode(alert)]}
+    good = {"ruling": move, "ack": {**identity, "alert": 3}, "response": response}
+    for name, payload in good.items():
+        validator(name).validate(payload)
+        spoiled = [{**payload, "id": 5}, {**payload, "by": "" if name != "response" else 1, "done": 1}]
+        spoiled += [{key: value for key, value in payload.items() if key != "id"}]
+        for wrong in spoiled:
+            with pytest.raises(ValidationError):
+                validator(name).validate(wrong)
+    for name, more in {"ruling": {"do": "guess"}, "ack": {"more": 1}, "response": {"notices": [{"notice": "rumour"}]}}.items():
+        with pytest.raises(ValidationError):
+            validator(name).validate({**good[name], **more})
 
 
 def test_lines_of_play_have_schemas_too() -> None:
