@@ -10,6 +10,7 @@ from tablectl.game.bets_in import close_betting, stopped_short
 from tablectl.game.books import Books
 from tablectl.game.dealing import Route, due_place, idle_code, route, unanswered
 from tablectl.game.phases import BETWEEN_ROUNDS
+from tablectl.game.play_in import offer_missed
 from tablectl.game.round import Hand, find, hands_of
 from tablectl.game.state import Held, State
 from tablectl.instants import to_micros
@@ -99,8 +100,8 @@ def place_card(state: State, drawn: CardDrawn) -> Place | None:
         if state.claims_cards:
             return _after_the_round(state, drawn)
         return _in_round(state, drawn) if close_betting(state) else _no_round(state, drawn)
-    if phase == "insurance" and (hand := unanswered(state.round)):
-        return _wrong(state, drawn, "insurance.not_offered", drawn.to, hand)
+    if phase == "insurance" and (waiting := unanswered(state.round)) and offer_missed(state, waiting, (drawn.card,)):
+        return _hold(state, drawn, drawn.to)
     return _in_round(state, drawn)
 
 
@@ -216,7 +217,7 @@ def shoe_loaded(state: State, loaded: ShoeLoaded) -> None:
         state.alert("shoe.not_cut")
     if loaded.decks != state.rules.decks:
         alert = state.alert("rules.layout_mismatch", rule="R01", key="decks", printed=loaded.decks, ruled=state.rules.decks)
-        if alert and state.phase != "closed":
+        if alert and state.phase != "closed" and state.house.alerts.get(alert.code) != "alert":
             state.suspend(alert)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tablectl.cards import Rank
+from tablectl.cards import Card, Rank
 from tablectl.game.betting import may_decide
 from tablectl.game.dealing import last_hand, unanswered
 from tablectl.game.legality import refusal
@@ -13,7 +13,7 @@ from tablectl.game.settlement import natural
 from tablectl.game.state import State
 from tablectl.observations import Collected, Decision, Insurance, Paid
 
-__all__ = ["collected", "decision", "insurance", "paid"]
+__all__ = ["collected", "decision", "decline_all", "insurance", "offer_missed", "paid"]
 
 
 def insurance(state: State, answer: Insurance) -> None:
@@ -43,8 +43,7 @@ def _wrong_amount(state: State, answer: Insurance, hand: Hand, half: int) -> str
 
 def decision(state: State, made: Decision) -> None:
     """A hand says what it wants. What the rules forbid is refused, and the hand still acts."""
-    if state.phase == "insurance" and (waiting := unanswered(state.round)):
-        state.alert("insurance.not_offered", hand=waiting, cards=waiting.cards, action=made.action)
+    if state.phase == "insurance" and (waiting := unanswered(state.round)) and offer_missed(state, waiting, waiting.cards):
         return
     acting = state.round.acting if state.phase == "players" else None
     hand = acting if acting and _names(made, acting) else last_hand(state.round, made.box, made.hand)
@@ -67,6 +66,23 @@ def decision(state: State, made: Decision) -> None:
         state.alert(code, no.operands, hand=acting, cards=acting.cards, rule=no.rule)
     else:
         _carry_out(state, acting, made)
+
+
+def offer_missed(state: State, waiting: Hand, cards: tuple[Card, ...]) -> bool:
+    """R18: the game goes on before a box was offered insurance. True where that stops it; else nobody is insured."""
+    alert = state.alert("insurance.not_offered", hand=waiting, cards=cards)
+    if alert is not None and alert in state.blockers:
+        return True
+    decline_all(state)
+    state.go_on()
+    return False
+
+
+def decline_all(state: State) -> None:
+    """Every box that has not answered the offer of insurance has none."""
+    for hand in state.round.hands:
+        if hand.number == 0 and hand.insurance is None:
+            state.round = change_hand(state.round, hand, replace(hand, insurance=0))
 
 
 def _names(made: Decision, acting: Hand) -> bool:

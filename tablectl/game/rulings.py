@@ -15,7 +15,8 @@ from tablectl.game.bets_in import close_betting
 from tablectl.game.cards_in import place_card
 from tablectl.game.corrections import correct
 from tablectl.game.phases import BETWEEN_ROUNDS, IN_ROUND
-from tablectl.game.round import change_hand, find
+from tablectl.game.play_in import decline_all
+from tablectl.game.round import find
 from tablectl.game.state import Held, State
 from tablectl.notices import Alert
 from tablectl.observations import CardDrawn, Ruling
@@ -100,9 +101,7 @@ def _let_stand(state: State, about: tuple[Alert, ...]) -> None:
         state.burn_left = 0
         state.resume_to = "betting"
     if "insurance.not_offered" in codes:
-        for hand in state.round.hands:
-            if hand.number == 0 and hand.insurance is None:
-                state.round = change_hand(state.round, hand, replace(hand, insurance=0))
+        decline_all(state)
 
 
 def _go_on(state: State, about: tuple[Alert, ...], waiting: tuple[Held, ...]) -> None:
