@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ from tablectl.observations import Observation
 from tablectl.recording.sources import Seen
 
 __all__ = ["Listening"]
+
+LOOK = 0.2
+"""Seconds after which a table that was asked to stop notices."""
 
 
 class Listening:
@@ -50,12 +54,21 @@ class Listening:
                 return
 
     def stay(self) -> None:
-        """Do what is commanded until asked to stop."""
+        """Do what is commanded until asked to stop, by SIGINT or SIGTERM; what is being done then is done to its end."""
+        stopping = False
+
+        def stop(*_: object) -> None:
+            nonlocal stopping
+            stopping = True
+
+        ours = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, stop) for number in ours}
         try:
-            while True:
-                self.wait(3600.0)
-        except KeyboardInterrupt:
-            return
+            while not stopping:
+                self.wait(LOOK)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _carry_out(self, order: Order) -> None:
         response = self._desk.carry_out(order, at=self._now(), now=time.time_ns() // 1000)

@@ -104,7 +104,7 @@ def test_a_supervisor_ends_the_suspension_in_one_line(broker: Broker, tmp_path: 
     assert not any(b"link.clock" in line for line in told)
 
 
-def test_anybody_may_rule_where_no_supervisor_is_named_and_the_response_is_the_tables_own(broker: Broker, tmp_path: Path) -> None:
+def test_anybody_may_rule_where_nobody_is_named_and_the_response_is_the_tables_own(broker: Broker, tmp_path: Path) -> None:
     with table(broker, tmp_path, ES, phase="suspended") as process:
         code, out, err = rule(broker, "burn", "--by", "BOB", "--json")
         assert (code, err) == (0, "")
@@ -178,14 +178,15 @@ def test_garbage_and_repeats_do_not_stop_the_table_or_swell_it(broker: Broker, t
     base = "tablectl/v1/site/pit/t07"
     garbage = [b"", b"\xff" * 30_000, b"[" * 30_000, b'{"id":"x"}', b"x" * 70_000, b'{"id":"x","do":"accept","by":"CHIEF7"}']
     expires = from_micros(time.time_ns() // 1000 + 60_000_000)
-    sound = msgspec.json.encode({"id": "1", "expires": expires, "do": "accept", "alert": 99, "by": "CHIEF7"})
-    with table(broker, tmp_path, ES, phase="suspended") as process, Subscriber(broker, f"{base}/reply/#") as replies:
+    command = {"id": "1", "expires": expires, "do": "accept", "alert": 99, "by": "CHIEF7", "reply_to": f"{base}/reply/me"}
+    sound = msgspec.json.encode(command)
+    with Subscriber(broker, f"{base}/reply/#") as replies, table(broker, tmp_path, phase="suspended") as process:
         before = resident(process)
         client = Client(CallbackAPIVersion.VERSION2)
         client.connect("127.0.0.1", broker.port)
         client.loop_start()
         for number in range(1000):
-            client.publish(f"{base}/cmd/{'ruling' if number % 2 else 'ack'}", garbage[number % len(garbage)], 1)
+            client.publish(f"{base}/cmd/{('ruling', 'ack')[number % 2]}", garbage[number % len(garbage)], 1)
         for _ in range(5):
             client.publish(f"{base}/cmd/ruling", sound[:-1] + b',"reply_to":"%s/reply/me"}' % base.encode(), 1).wait_for_publish(
                 30

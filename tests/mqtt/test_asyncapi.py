@@ -133,11 +133,11 @@ def test_delivery_is_declared_as_it_is_done() -> None:
 
 
 def test_commands_and_their_response_are_valid_and_spoiled_ones_are_not() -> None:
-    identity = {"id": "1", "expires": AT, "by": "CHIEF7"}
+    identity: dict[str, Any] = {"id": "1", "expires": AT, "by": "CHIEF7"}
     move = {**identity, "do": "move", "to": {"box": 3}, "reply_to": "tablectl/v1/a/b/c/reply/me", "reason": "it was his"}
     alert = next(notices.encode(notice) for notice in every_kind() if isinstance(notice, notices.Alert))
     response = {"id": "1", "done": True, "reason": None, "detail": "", "notices": [msgspec.json.decode(alert)]}
-    good = {"ruling": move, "ack": {**identity, "alert": 3}, "response": response}
+    good: dict[str, dict[str, Any]] = {"ruling": move, "ack": {**identity, "alert": 3}, "response": response}
     for name, payload in good.items():
         validator(name).validate(payload)
         spoiled = [{**payload, "id": 5}, {**payload, "by": "" if name != "response" else 1, "done": 1}]
@@ -145,7 +145,12 @@ def test_commands_and_their_response_are_valid_and_spoiled_ones_are_not() -> Non
         for wrong in spoiled:
             with pytest.raises(ValidationError):
                 validator(name).validate(wrong)
-    for name, more in {"ruling": {"do": "guess"}, "ack": {"more": 1}, "response": {"notices": [{"notice": "rumour"}]}}.items():
+    worse: dict[str, dict[str, Any]] = {
+        "ruling": {"do": "guess"},
+        "ack": {"more": 1},
+        "response": {"notices": [{"notice": "no"}]},
+    }
+    for name, more in worse.items():
         with pytest.raises(ValidationError):
             validator(name).validate({**good[name], **more})
 
