@@ -174,7 +174,7 @@ def resident(process: subprocess.Popen[bytes]) -> int:
 
 
 def test_garbage_and_repeats_do_not_stop_the_table_or_swell_it(broker: Broker, tmp_path: Path) -> None:
-    """A thousand pieces of garbage, 16 MB in all; one sound command said five times; and the table does what is asked after it."""
+    """A thousand pieces of garbage, some 20 MB; one sound command said five times; the table does what is asked after it."""
     base = "tablectl/v1/site/pit/t07"
     garbage = [b"", b"\xff" * 30_000, b"[" * 30_000, b'{"id":"x"}', b"x" * 70_000, b'{"id":"x","do":"accept","by":"CHIEF7"}']
     expires = from_micros(time.time_ns() // 1000 + 60_000_000)
