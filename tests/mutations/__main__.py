@@ -22,9 +22,7 @@ def main(args: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description="Errors put into legal rounds, and found.")
     parser.add_argument("--house", action="append", choices=HOUSES, help="else all")
     parser.add_argument("--rounds", type=int, default=10_000, metavar="N", help="mutated rounds a house, over all classes")
-    parser.add_argument(
-        "--legal", type=int, default=0, metavar="N", help="unmutated rounds a house, heard in each way"
-    )
+    parser.add_argument("--legal", type=int, default=0, metavar="N", help="unmutated rounds a house, heard in each way")
     parser.add_argument("--only", nargs="+", default=(), metavar="CLASS", help="these classes alone")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(args)
