@@ -34,10 +34,13 @@ def correct(state: State, ruled: Ruling) -> str | None:
     corrected = history.corrected(index, ruled.card)
     phase, seq, cause, at = state.phase, state.seq, state.cause, state.at
     alerts, in_round = state.alerts, state.round.alerts
+    unsaid = state.drop_draft()  # what this very observation was alerted for
     drafts = _folded(state, corrected, alerts)
     new_alerts = state.alerts - alerts
     state.seq, state.cause, state.at, state.prompted = seq, cause, at, None
     state.round = replace(state.round, alerts=in_round + new_alerts)
+    for _, kind, fields in unsaid:
+        state.say_alert(fields) if kind is Alert else state.say(kind, *fields)
     placed = _say_changes(state, history, drafts, corrected.entries[index].cause, alerts)
     if state.phase != phase:
         state.say(PhaseChanged, phase, state.phase)

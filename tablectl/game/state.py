@@ -253,14 +253,19 @@ class State:
             remedy(code, self.playing, self.house, self.texts.call_supervisor()),
             known.integrity,
         )
+        alert = self.say_alert(fields)
+        self.round = replace(self.round, alerts=self.round.alerts + 1)
+        if suspends and self.phase != "closed":
+            self.suspend(alert)
+        return alert
+
+    def say_alert(self, fields: tuple[Any, ...]) -> Alert:
+        """Say an alert whose fields are known, and keep it in sight."""
         self.say(Alert, *fields)
         alert = Alert(0, self.at, self.round.number, self.cause, *fields)  # numbered by `speak`
         self._alerted = True
-        self.round = replace(self.round, alerts=self.round.alerts + 1)
-        if known.severity != "info":
+        if alert.severity != "info":
             self.open_alerts = (*self.open_alerts[-MOST_OPEN:], alert)
-        if suspends and self.phase != "closed":
-            self.suspend(alert)
         return alert
 
     def repeat_integrity_alerts(self) -> None:
