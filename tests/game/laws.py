@@ -205,7 +205,7 @@ class TheDealNeedsEnoughBoxes(Law):
         for notice in said:
             if isinstance(notice, Alert) and notice.code == "deal.too_few_boxes":
                 self.alerted.add(notice.round)
-            elif isinstance(notice, Outcome) and notice.cards:
+            elif isinstance(notice, Outcome):
                 self.boxes[notice.round].add(notice.box)
             elif isinstance(notice, RoundClosed) and 0 < len(self.boxes[notice.number]) < self.house.fewest_boxes:
                 assert notice.number in self.alerted
