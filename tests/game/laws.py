@@ -186,9 +186,9 @@ class MoneyIsConserved(Law):
                 self.closed += notice.corrects is None
                 assert notice.number == notice.round == self.closed, "rounds close one after another"
                 played = [outcome for outcome in self.outcomes[notice.number].values() if outcome.result != "void"]
-                assert notice.staked == sum(outcome.stake + outcome.insurance for outcome in played)
-                assert notice.returned == sum(outcome.returned for outcome in played)
-                assert notice.carried == sum(outcome.carried for outcome in played)
+                assert notice.staked == sum(outcome.stake + outcome.insurance for outcome in played), (notice, played)
+                assert notice.returned == sum(outcome.returned for outcome in played), (notice, played)
+                assert notice.carried == sum(outcome.carried for outcome in played), (notice, played)
                 # What the closing card itself is alerted for may belong to the time after the round.
                 assert before[notice.number] <= notice.alerts <= self.alerts[notice.number], "those with its number"
 
@@ -205,10 +205,10 @@ class TheDealNeedsEnoughBoxes(Law):
         for notice in said:
             if isinstance(notice, Alert) and notice.code == "deal.too_few_boxes":
                 self.alerted.add(notice.round)
-            elif isinstance(notice, Outcome) and notice.cards:
+            elif isinstance(notice, Outcome):
                 self.boxes[notice.round].add(notice.box)
             elif isinstance(notice, RoundClosed) and 0 < len(self.boxes[notice.number]) < self.house.fewest_boxes:
-                assert notice.number in self.alerted
+                assert notice.number in self.alerted, "too few boxes, and nobody was told"
 
 
 class Played(Law):
@@ -280,12 +280,12 @@ class TheDealerDrawsWhatHeMust(Played):
             hand for hand in hands if not hand.surrendered and oracle.count(hand.cards) <= 21 and not oracle.blackjack(hand)
         ]
         if compared:
-            assert oracle.count(self.dealer) >= 17
-            assert oracle.count(self.dealer[:-1]) < 17
+            assert oracle.count(self.dealer) >= 17, self.dealer
+            assert oracle.count(self.dealer[:-1]) < 17, self.dealer
             return
         insured = any(outcome.insurance for outcome in self.outcomes)
         waiting = any(oracle.blackjack(hand) for hand in hands) and oracle.waits(self.dealer[0], self.house)
-        assert len(self.dealer) == (2 if insured or waiting else 1)
+        assert len(self.dealer) == (2 if insured or waiting else 1), self.dealer
 
 
 class AFinishedHandGetsNoCard(Law):

@@ -1,7 +1,8 @@
 """A table's observations in short, so that a whole round fits in a line.
 
 `bet1` `bet1=50` `bet1@Ana` stakes, `TS` is a card where the order says, `TS>1` `TS>1.2` `TS>dealer` `TS>burn` a card that was
-seen to go there, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance; the rest is in `WORDS`.
+seen to go there, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance, `void1` a hand ruled void;
+the rest is in `WORDS`.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ def _one(word: str) -> Observation:
         return Insurance(box=box, amount=int(deed["amount"] or 0))
     if name == "paid":
         return Paid(box=box)
+    if name == "void":
+        return Ruling(do="void_hand", by="Eve", box=box, hand=0)
     action: Any = name
     if action not in get_args(Action):
         raise ValueError(f"{word!r} stands for nothing")

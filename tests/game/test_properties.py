@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from tablectl import notices
 from tablectl.game import view
 from tablectl.game.table import Table
+from tablectl.observations import decode
 from tests.game.laws import ALWAYS, IN_ANY_HOUSE, IN_GOOD_PLAY, Law
-from tests.strategies import Stream, a_few, mishaps, noise, play, smallest, some_house, very_many
+from tests.game.shorthand import read
+from tests.strategies import HOUSES, Stream, a_few, mishaps, noise, play, smallest, some_house, very_many
 
 MOMENT = st.integers(0, 100)
 
@@ -67,6 +69,13 @@ def test_very_many_mishaps_in_other_houses(stream: Stream, moment: int) -> None:
 @given(noise(), MOMENT)
 def test_very_much_noise(stream: Stream, moment: int) -> None:
     hold(stream, moment, IN_ANY_HOUSE)
+
+
+def test_a_failing_stream_is_shortened_to_what_makes_it_fail() -> None:
+    seen = tuple(read("load 2C bet1 cut bet2 TS jam unjam bet3"))
+    shortest = smallest(Stream(HOUSES["es"], seen), lambda shorter: {seen[3], seen[6]} <= set(shorter.seen))
+    assert shortest.seen == (seen[3], seen[6])
+    assert [decode(line) for line in repr(shortest).splitlines()[1:]] == list(shortest.seen)
 
 
 def hold(stream: Stream, moment: int, laws: tuple[type[Law], ...]) -> None:

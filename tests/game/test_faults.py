@@ -1,0 +1,38 @@
+"""What was once wrong: a stream for each fault that the laws found, so that it is found at once if it comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.game.laws import ALWAYS
+from tests.game.shorthand import read
+from tests.game.test_properties import hold
+from tests.strategies import HOUSES, Stream
+
+FAULTS = {
+    "outcomes by time, not by box: the last hand busts and an earlier blackjack is settled with it": (
+        "es",
+        "bet1 bet2 AS TS 9C KH 8H TC",
+    ),
+    "the alert that came with a round's first stake was not among the round's": ("es", "carried1 TS 9C 8H stand1 8D"),
+    "a round that was voided while it waited to be settled closed twice": ("es", "bet1 TS 9C ?? accept stand1 8D void"),
+    "a hand that was voided before the deal was dealt to and settled again": (
+        "fr",
+        "bet1 TS void1 bet2 8S 9S 9C 8H 9H TH>dealer",
+    ),
+    "a hand that was bust and settled was offered insurance, and its outcome did not tell it": (
+        "es",
+        "bet3 bet5 TS 5S AC 8D 8H>3 accept TC insure3=500 insure5 stand5 9C",
+    ),
+    "an insured blackjack did not get its stake back when the dealer had one too": (
+        "fr",
+        "bet1 bet2 AS TS AC KH 8H insure1=500 insure2 stand2 KD",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_was_once_wrong(fault: str) -> None:
+    house, stream = FAULTS[fault]
+    seen = tuple(read(stream))
+    hold(Stream(HOUSES[house], seen), len(seen) // 2, ALWAYS)
