@@ -191,7 +191,7 @@ def needs_insurance(round_: Round, rules: Rules) -> bool:
 
 def unanswered(round_: Round) -> Hand | None:
     """The first box that has not answered the offer of insurance."""
-    return next((hand for hand in round_.hands if hand.number == 0 and hand.insurance is None and hand.ended != "void"), None)
+    return next((hand for hand in round_.hands if hand.number == 0 and hand.insurance is None and hand.result is None), None)
 
 
 def last_hand(round_: Round, box: int, number: int | None) -> Hand | None:

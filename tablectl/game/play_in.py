@@ -19,7 +19,7 @@ __all__ = ["collected", "decision", "decline_all", "insurance", "offer_missed", 
 def insurance(state: State, answer: Insurance) -> None:
     """A box takes insurance or declines it (R17). A second answer while the offer lasts replaces the first."""
     hand = find(state.round, answer.box, 0) if state.round_open else None
-    if state.phase != "insurance" or hand is None:
+    if state.phase != "insurance" or hand is None or hand.result is not None:
         if answer.amount:
             reason = "no_offer" if hand else "no_stake"
             state.alert("insurance.illegal", box=answer.box, amount=answer.amount, reason=reason)
@@ -81,7 +81,7 @@ def offer_missed(state: State, waiting: Hand, cards: tuple[Card, ...]) -> bool:
 def decline_all(state: State) -> None:
     """Every box that has not answered the offer of insurance has none."""
     for hand in state.round.hands:
-        if hand.number == 0 and hand.insurance is None:
+        if hand.number == 0 and hand.insurance is None and hand.result is None:
             state.round = change_hand(state.round, hand, replace(hand, insurance=0))
 
 

@@ -75,7 +75,7 @@ def _refusal(state: State, ruled: Ruling, about: tuple[Alert, ...], waiting: tup
     """Why the ruling cannot be carried out on the table as it stands; None when it can."""
     if ruled.do == "void_hand":
         hand = find(state.round, ruled.box or 0, ruled.hand or 0)
-        if hand is None:
+        if hand is None or state.playing in BETWEEN_ROUNDS:
             return "no_such_hand"
         return "settled" if hand.result is not None else None
     if ruled.do == "void_round":

@@ -8,7 +8,6 @@ themselves are taken in by `cards_in`, `bets_in`, `play_in` and `pit_in`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -79,7 +78,13 @@ KEPT = (
 _ORDER: dict[type[Any], int] = {
     kind: rank for rank, kind in enumerate((Dealt, Alert, Outcome, RoundClosed, PhaseChanged, ShoeNotice, Status, Prompt))
 }
-_rank = itemgetter(0)
+
+
+def _order(drafted: Drafted) -> tuple[int, ...]:
+    """By the contract's order; outcomes among each other by box, then hand."""
+    rank, kind, fields = drafted
+    return (rank, fields[0], fields[1]) if kind is Outcome else (rank,)
+
 
 MOST_OPEN = 99
 """How many open alerts are kept in sight beside the newest; the ledger has them all."""
@@ -301,7 +306,7 @@ class State:
         """Number what was said and hand it out, in the order of the contract."""
         draft, self._draft = self._draft, []
         if len(draft) > 1:
-            draft.sort(key=_rank)
+            draft.sort(key=_order)
         at, number, cause, seq = self.at, self.round.number, self.cause, self.seq
         notices = tuple([kind(seq + index, at, number, cause, *fields) for index, (_, kind, fields) in enumerate(draft, start=1)])
         self.seq = seq + len(notices)

@@ -1,7 +1,7 @@
 """A table's observations in short, so that a whole round fits in a line.
 
 `bet1` `bet1=50` `bet1@Ana` stakes, `TS` is a card where the order says, `TS>1` `TS>1.2` `TS>dealer` `TS>burn` a card that was
-seen to go there, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance, `void1` a hand ruled void;
+seen to go there, `at=50` a tick so many milliseconds after the hour, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance, `void1` a hand ruled void;
 the rest is in `WORDS`.
 """
 
@@ -11,6 +11,7 @@ import re
 from typing import Any, get_args
 
 from tablectl.cards import Card
+from tablectl.instants import from_micros, to_micros
 from tablectl.observations import (
     Action,
     Bet,
@@ -26,6 +27,7 @@ from tablectl.observations import (
     ShoeFault,
     ShoeLoaded,
     TableState,
+    Tick,
 )
 from tablectl.places import BoxPlace, Place
 
@@ -41,6 +43,7 @@ WORDS: dict[str, tuple[Observation, ...]] = {
     "cut": (CutCard(),),
     "no-more-bets": (NoMoreBets(),),
     "jam": (ShoeFault(code="jam"),),
+    "empty": (ShoeFault(code="empty"),),
     "unjam": (ShoeFault(code="jam", cleared=True),),
     "pulled-back": (ShoeFault(code="pulled_back"),),
     "foreign": (ShoeFault(code="foreign_card"),),
@@ -50,6 +53,8 @@ WORDS: dict[str, tuple[Observation, ...]] = {
     "void": (ShoeFault(code="jam"), Ruling(do="void_round", by="Eve"), ShoeFault(code="jam", cleared=True)),
 }
 CARD = re.compile(r"(?P<card>[2-9TJQKA][CDHS]|\?\?)(>(?P<to>dealer|burn|(?P<box>\d)(\.(?P<hand>\d))?))?")
+MOMENT = re.compile(r"at=(?P<ms>\d+)")
+HOUR = to_micros("2026-11-30T05:00:00Z")
 DEED = re.compile(r"(?P<word>[a-z]+)(?P<box>\d)(=(?P<amount>\d+))?(@(?P<by>\w+))?")
 
 
@@ -61,6 +66,8 @@ def read(text: str) -> list[Observation]:
 def _one(word: str) -> Observation:
     if card := CARD.fullmatch(word):
         return CardDrawn(card=Card(card["card"]), to=_place(card))
+    if moment := MOMENT.fullmatch(word):
+        return Tick(at=from_micros(HOUR + 1000 * int(moment["ms"])))
     deed = DEED.fullmatch(word)
     if deed is None:
         raise ValueError(f"{word!r} stands for nothing")

@@ -136,6 +136,7 @@ WORLDS = [
     World(round_, burn_left=burn_left, past_cut=past_cut)
     for round_, burn_left, past_cut in product(ROUNDS.values(), (0, 3), (False, True))
 ] + [World(ROUNDS["nothing"], resume_to=phase) for phase in (*BETWEEN_ROUNDS, *IN_ROUND)]
+WORLDS.append(World(ROUNDS["one box"], past_cut=True, waived=frozenset({"shoe.past_cut_card"})))
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -24,6 +24,9 @@ HAPPENS: dict[str, tuple[str, dict[str, Any], str]] = {
     "shoe.books_unknown": ("es", {}, "bet1 TS"),
     "shoe.not_cut": ("es", {}, "load-uncut"),
     "shoe.past_cut_card": ("es", {}, "cut bet1 TS"),
+    "shoe.missing_cards": ("es", {}, "load AS empty"),
+    "shoe.unshuffled": ("es", {"burn_cards": 52}, f"load {' '.join(PACK[:26])}"),
+    "shoe.double_draw": ("es", {}, "load at=0 AS at=50 bet1 TS"),
     "shoe.exhausted": ("es", {"decks": 1, "burn_cards": 51}, f"load-1 {' '.join(PACK[:-1])} bet1 {PACK[-1]}"),
     "shoe.pulled_back": ("es", {}, "pulled-back"),
     "shoe.fault": ("es", {}, "jam"),
@@ -56,6 +59,7 @@ HAPPENS: dict[str, tuple[str, dict[str, Any], str]] = {
     "pay.blackjack_late": ("fr", {}, "bet1 bet2 AS TS 9C KH 5H hit2 paid1"),
     "link.lost": ("es", {}, "shoe-gone"),
     "link.corrupt": ("es", {}, "corrupt"),
+    "link.clock": ("es", {}, "at=9000 at=0"),
     "rules.layout_mismatch": ("es", {}, "load-8"),
 }
 """How each alert comes about: the house, what is other in it, and what is seen; the last of it is what is wrong."""
