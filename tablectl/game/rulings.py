@@ -114,12 +114,14 @@ def _go_on(state: State, about: tuple[Alert, ...], waiting: tuple[Held, ...]) ->
         close_betting(state)
     for held in waiting:
         state.go_on()
+        state.hushed = BoxPlace(held.place.box, held.place.hand or 0) if isinstance(held.place, BoxPlace) else held.place
         if state.phase == "suspended":
             state.held = (*state.held, held)
         elif (held.place is None and state.phase in IN_ROUND) or (begins and state.phase in BETWEEN_ROUNDS):
             place_card(state, CardDrawn(card=held.card, to=held.place, source=held.source))
         elif held.place is not None:
             _lay(state, held, held.place)
+    state.hushed = None
 
 
 def _lay(state: State, held: Held, place: Place) -> None:

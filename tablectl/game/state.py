@@ -151,6 +151,7 @@ class State:
         self.superseded: dict[tuple[int, int], int] = {}  # outcomes that a correction took back, by hand
         self.superseded_close: int | None = None
         self.known_alerts: dict[tuple[int, str], list[int]] = {}  # while a round is folded again: alerts that keep their ids
+        self.hushed: Place | None = None  # where the card that is being ruled on lies: that was said when it came
         self._alerted = False
         self._draft: list[Drafted] = []
         self.history = History(self.standing())
@@ -209,6 +210,8 @@ class State:
 
     def dealt(self, card: Card, place: Place, source: str | None, cards: tuple[Card, ...]) -> None:
         """Say where a card came to lie, and what the hand it lies in is worth (`cards`; none when it was burned)."""
+        if place == self.hushed:
+            return
         value, soft = total(cards) if cards else (None, False)
         self._draft.append((_ORDER[Dealt], Dealt, (card, place, value, soft, source)))
 

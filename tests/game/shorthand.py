@@ -1,8 +1,8 @@
 """A table's observations in short, so that a whole round fits in a line.
 
 `bet1` `bet1=50` `bet1@Ana` stakes, `TS` is a card where the order says, `TS>1` `TS>1.2` `TS>dealer` `TS>burn` a card that was
-seen to go there, `at=50` a tick so many milliseconds after the hour, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance, `void1` a hand ruled void;
-the rest is in `WORDS`.
+seen to go there, `stand1` `stand1@Ben` a decision, `insure1=500` an answer to the offer of insurance, `void1` a hand ruled void,
+`at=50` a tick so many milliseconds after the hour; the rest is in `WORDS`.
 """
 
 from __future__ import annotations
