@@ -76,8 +76,8 @@ def test_a_correction_names_what_it_replaces(house: str, seed: int) -> None:
 def test_an_unread_card_is_told_again_when_it_is_known() -> None:
     table = Table(HOUSES["es"])
     for seen in (Bet(box=1, amount=1000), CardDrawn(card=Card("TH")), CardDrawn(card=Card.UNREAD)):
-        table.feed(seen)
-    assert table.phase == "suspended"
+        before = table.feed(seen)
+    assert any(isinstance(notice, Alert) and notice.code == "shoe.card_unread" for notice in before)
     said = table.feed(Ruling(do="correct", card=Card("6H"), by="CHIEF7", reason="seen on the film"))
     assert [(notice.card, notice.to, notice.total) for notice in said if isinstance(notice, Dealt)] == [(Card("6H"), "dealer", 6)]
     assert table.phase == "second_cards"
@@ -87,11 +87,11 @@ def test_an_unread_card_is_told_again_when_it_is_known() -> None:
 def test_a_hand_is_corrected_while_the_round_waits_to_be_settled() -> None:
     """The unread card was accepted, the round played to its end: it is settled by the correction."""
     table = Table(HOUSES["es"])
-    stream = [Bet(box=1, amount=1000), *(CardDrawn(card=Card(card)) for card in ("TH", "7C", "??"))]
+    stream: list[Observation] = [Bet(box=1, amount=1000), *(CardDrawn(card=Card(card)) for card in ("TH", "7C", "??"))]
     stream += [Ruling(do="accept", by="CHIEF7"), CardDrawn(card=Card("TD"), to="dealer")]
     for seen in stream:
-        table.feed(seen)
-    assert table.phase == "settling"
+        before = table.feed(seen)
+    assert not any(isinstance(notice, Outcome) for notice in before)
     said = table.feed(Ruling(do="correct", card=Card("9H"), by="CHIEF7", reason="seen on the film"))
     outcomes = [(notice.result, notice.total, notice.dealer_total) for notice in said if isinstance(notice, Outcome)]
     assert outcomes == [("win", 19, 17)]

@@ -79,8 +79,10 @@ def test_a_remedy_for_what_there_is_not_is_told(tmp_path: Path, key: str) -> Non
 def test_the_prompt_asks_to_confirm_what_is_prescribed_and_one_ruling_does(tmp_path: Path) -> None:
     """South Dakota: the box that got no card is dead; one `void_hand` without operands confirms it."""
     table = Table(load(str(house(tmp_path))).house, language="en")
-    for observation in (*(Bet(box=box, amount=1000) for box in (1, 2, 3)), NoMoreBets(), CardDrawn(card=Card("TH"))):
-        table.feed(observation)
+    for box in (1, 2, 3):
+        table.feed(Bet(box=box, amount=1000))
+    table.feed(NoMoreBets())
+    table.feed(CardDrawn(card=Card("TH")))
     notices = table.feed(CardDrawn(card=Card("9C"), to=BoxPlace(3, 0)))
     alert = next(notice for notice in notices if isinstance(notice, Alert))
     prompt = next(notice for notice in notices if isinstance(notice, Prompt))

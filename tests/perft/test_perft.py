@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ def hold_due_against_table(table: Table) -> None:
     assert [notice.to for notice in said if isinstance(notice, Dealt)] == [BoxPlace(box, hand)], "a plain card is a hit"
 
 
-def alerted(table: Table, here: tuple[object, ...], decision: Decision) -> Alert:
+def alerted(table: Table, here: Any, decision: Decision) -> Alert:
     """The one alert that a decision raises, from here."""
     table.restore(here)
     alerts = [notice for notice in table.feed(decision) if isinstance(notice, Alert)]
