@@ -10,14 +10,19 @@ from tablectl.cli.feeding import Feeding
 from tablectl.cli.lines import observations
 from tablectl.game.table import Table
 from tablectl.houses.rules import load
+from tablectl.texts import languages
 
 __all__ = ["play"]
 
 
 @click.command(epilog="\b\nExample:\n  tablectl play --house fr round.jsonl | grep outcome")
 @click.option("--house", required=True, metavar="HOUSE", help="The house's name (fr, es, lt), or the path of its TOML file.")
+@click.option("--lang", type=click.Choice(languages()), help="The language of prompts and alerts.  [default: the house's]")
+@click.option(
+    "--supervisor", "supervisors", multiple=True, metavar="NAME", help="Who may rule; again for each.  [default: anybody]"
+)
 @click.argument("file", default="-", metavar="[FILE]")
-def play(house: str, file: str) -> int:
+def play(house: str, lang: str | None, supervisors: tuple[str, ...], file: str) -> int:
     """Play observations by a house's rules.
 
     Reads JSON lines from FILE (`-` or nothing: stdin) and prints notices as JSON lines. Blank lines and lines that begin with
@@ -26,7 +31,7 @@ def play(house: str, file: str) -> int:
 
     Exit code 1 when a line was bad, else 3 when there was a critical alert.
     """
-    table = Table(load(house).house)
+    table = Table(load(house).house, language=lang, supervisors=frozenset(supervisors) or None)
     feeding = Feeding(table, write=sys.stdout.buffer.write)
     lines = observations(file)
     for where, observation in lines:

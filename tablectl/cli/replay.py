@@ -33,6 +33,7 @@ from tablectl.recording.sources import Seen, merged, observed
 from tablectl.settings import digest_of
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.decoder import Decoder
+from tablectl.texts import languages
 
 __all__ = ["replay"]
 
@@ -92,6 +93,7 @@ class Recorded(NamedTuple):
     "--mqtt-wait", type=click.FloatRange(min=0.1), default=60.0, metavar="SECONDS", help="Patience with a broker that is away."
 )
 @click.option("--listen", is_flag=True, help="Take rulings over MQTT, and stay for them when the recording is over.")
+@click.option("--lang", type=click.Choice(languages()), help="The language of prompts and alerts.  [default: the house's]")
 @click.option(
     "--supervisor", "supervisors", multiple=True, metavar="NAME", help="Who may rule; again for each.  [default: anybody]"
 )
@@ -119,6 +121,7 @@ def replay(
     mqtt: str | None,
     mqtt_wait: float,
     listen: bool,
+    lang: str | None,
     supervisors: tuple[str, ...],
     ledger: str | None,
     site: str,
@@ -147,13 +150,13 @@ def replay(
     if listen and broker is None:
         raise UsageError("where to? rulings come over --mqtt", field="--listen")
     lines = Lines(extra) if extra else None
-    pin = _pin(recorded, house_file, TableName(site, pit, name), extra)
+    pin = _pin(recorded, house_file, TableName(site, pit, name), extra, lang, supervisors)
     waiting = _Waiting()
     chunks = paced(merge(*recorded.logs), speed, waiting, time.monotonic)
     stream = observed(chunks, {port: Decoder(found.profile, port) for port, found in recorded.profiles.items()})
     if lines:
         stream = merged(stream, (Seen(where, observation) for where, observation in lines))
-    table = Table(house_file.house, supervisors=frozenset(supervisors) or None)
+    table = Table(house_file.house, language=lang, supervisors=frozenset(supervisors) or None)
     session = Session(
         table,
         pin,
@@ -225,14 +228,22 @@ def _two_logs(ports: Mapping[str, tuple[str | None, str | None]], opened: Callab
     return Recorded(logs, found, next((log.header["house"] for log in logs if "house" in log.header), ""))
 
 
-def _pin(recorded: Recorded, house: rules.HouseFile, table: TableName, extra: str | None) -> Pin:
+def _pin(
+    recorded: Recorded,
+    house: rules.HouseFile,
+    table: TableName,
+    extra: str | None,
+    lang: str | None,
+    supervisors: Sequence[str],
+) -> Pin:
     """What the ledger's first entry says: which bytes were replayed, by which rules, with which software."""
     sources = [log.path for log in recorded.logs] + ([Path(extra)] if extra and extra != "-" else [])
     return Pin(
         software=f"tablectl {__version__}",
         table=table,
         house=Pinned(house.house.name, house.digest),
-        language=house.house.language,
+        language=lang or house.house.language,
+        supervisors=tuple(sorted(set(supervisors))),
         profiles={port: Pinned(found.profile.name, found.digest) for port, found in recorded.profiles.items()},
         sources=tuple(Pinned(path.name, digest_of(path)) for path in sources),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from tablectl.cards import unread
 from tablectl.game.dealing import due_hand, unanswered
 from tablectl.game.hand import total
 from tablectl.game.legality import allowed, awaits_card
@@ -14,7 +15,7 @@ from tablectl.houses.rules import Rules
 from tablectl.notices import Alert, Operand, PhaseName, PromptCode
 from tablectl.texts import Texts
 
-__all__ = ["Said", "call_supervisor", "collect", "current", "settled", "words"]
+__all__ = ["Said", "call_supervisor", "collect", "current", "settled", "wait_for_correction", "words"]
 
 
 class Said(NamedTuple):
@@ -88,6 +89,15 @@ def call_supervisor(alert: Alert) -> Said:
     prescribed = () if remedy.do == "call_supervisor" else (("do", remedy.do), ("remedy", remedy.text))
     operands = (("alert", alert.id), ("code", alert.code), ("text", alert.text), *prescribed)
     return Said("call_supervisor", alert.box, alert.hand, operands)
+
+
+def wait_for_correction(round_: Round, texts: Texts) -> Said:
+    """The round cannot be settled: a card of it is unread, and a supervisor has to say what it is, or to void its hand."""
+    hand = next((hand for hand in round_.hands if hand.result is None and unread(hand.cards)), None)
+    place = f"box {hand.box}.{hand.number}" if hand and hand.number else f"box {hand.box}" if hand else "dealer"
+    text = texts.alert("shoe.card_unread", {"place": place}, box=None, hand=None, cards="??", rule=None)
+    box, number = (hand.box, hand.number) if hand else (None, None)
+    return Said("call_supervisor", box, number, (("alert", None), ("code", "shoe.card_unread"), ("text", text)))
 
 
 def collect(hand: Hand) -> Said:

@@ -472,6 +472,8 @@ class State:
         phase = self.phases.phase
         if phase == "suspended":
             said: prompting.Said | None = prompting.call_supervisor(self.blockers[0])
+        elif phase == "settling":
+            said = prompting.wait_for_correction(self.round, self.texts)
         else:
             said = prompting.current(phase, self.round, self.rules, burn_left=self.burn_left, shoe_up=self.shoe_up)
         if said is not None and said != self.prompted:

@@ -62,9 +62,9 @@ class Pinned(msgspec.Struct, frozen=True):
 class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     """The table, its rules, its devices and the software.
 
-    `profiles` are the firmware profiles by port. `opened` is when the ledger was begun (`tablectl.instants`): it keeps two
-    ledgers of one table apart. A replay leaves it None and names its recordings in `sources` instead, so that it can be repeated
-    to the byte.
+    `profiles` are the firmware profiles by port; `supervisors` who may rule, where not anybody may. `opened` is when the ledger
+    was begun (`tablectl.instants`): it keeps two ledgers of one table apart. A replay leaves it None and names its recordings in
+    `sources` instead, so that it can be repeated to the byte.
     """
 
     software: str
@@ -72,6 +72,7 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     house: Pinned
     language: str
     profiles: dict[str, Pinned]
+    supervisors: tuple[str, ...] = ()
     opened: str | None = None
     sources: tuple[Pinned, ...] = ()
 
