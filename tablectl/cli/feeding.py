@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import click
-
+from tablectl.cli.main import say
 from tablectl.errors import EXIT_ALERTS
 from tablectl.game.table import Table
 from tablectl.notices import Alert, Notice, encode
@@ -55,4 +54,4 @@ class Feeding:
     def _alert(self, alert: Alert, where: str) -> None:
         self.criticals += alert.severity == "critical"
         field = f"box {alert.box}: " if alert.box else ""
-        click.echo(f"tablectl: {where}: {field}{alert.severity}: {alert.code}: {alert.text}", err=True)
+        say(f"{where}: {field}{alert.severity}: {alert.code}: {alert.text}")

@@ -22,6 +22,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tablectl import __version__
+from tablectl.cli.visible import visible
 from tablectl.errors import EXIT_INTERRUPTED, TablectlError
 
 __all__ = ["VERBS", "Verb", "cli", "main", "run", "say"]
@@ -161,9 +162,8 @@ def say(message: str) -> None:
     """One line on stderr, with control characters (of a file's name, say) made visible; the traceback when debugging."""
     if os.environ.get(DEBUG, "0") not in ("", "0") and sys.exc_info()[0] is not None:
         click.echo(traceback.format_exc(), err=True, nl=False)
-    line = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in message)
     with suppress(OSError):  # nobody may be listening; the exit code still tells
-        click.echo(f"tablectl: {line}", err=True)
+        click.echo(f"tablectl: {visible(message)}", err=True)
 
 
 def _drop_stdout() -> None:

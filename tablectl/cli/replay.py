@@ -16,6 +16,7 @@ from tablectl import __version__
 from tablectl.cli.lines import Lines
 from tablectl.cli.listening import Listening
 from tablectl.cli.main import say
+from tablectl.cli.play import to_stdout
 from tablectl.cli.session import BATCH, Session, with_bar
 from tablectl.cli.telling import told
 from tablectl.errors import UsageError
@@ -29,7 +30,7 @@ from tablectl.recording.importers import IMPORTERS, open_log
 from tablectl.recording.logs import Log
 from tablectl.recording.native import profiles_of
 from tablectl.recording.player import merge, paced
-from tablectl.recording.sources import Seen, merged, observed
+from tablectl.recording.sources import Decoding, Seen, merged
 from tablectl.settings import digest_of
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.decoder import Decoder
@@ -38,6 +39,8 @@ from tablectl.texts import languages
 __all__ = ["replay"]
 
 MAX = "max"
+PAD = "dealer-pad"
+"""The pad's profile where none is named."""
 LONG = 1 << 20
 """Logs of fewer bytes are replayed before a bar could be read."""
 
@@ -141,7 +144,7 @@ def replay(
     Exit code 1 when a line of a log was bad, else with --check 3 when there was a critical alert.
     """
     opened = partial(open_log, format=format_, start=start, zone=zone, fd=fd, pattern=pattern, lossy_ok=lossy_ok)
-    ports = {"shoe": (shoe, shoe_profile), "pad": (pad, pad_profile or "dealer-pad")}
+    ports = {"shoe": (shoe, shoe_profile), "pad": (pad, pad_profile)}
     recorded = _one_recording(file, opened, ports) if file else _two_logs(ports, opened)
     if house is None and not recorded.house:
         raise UsageError("which house? give --house, or a recording that names it", field="--house")
@@ -150,10 +153,13 @@ def replay(
     if listen and broker is None:
         raise UsageError("where to? rulings come over --mqtt", field="--listen")
     lines = Lines(extra) if extra else None
+    if lines:
+        lines.check()
     pin = _pin(recorded, house_file, TableName(site, pit, name), extra, lang, supervisors)
     waiting = _Waiting()
     chunks = paced(merge(*recorded.logs), speed, waiting, time.monotonic)
-    stream = observed(chunks, {port: Decoder(found.profile, port) for port, found in recorded.profiles.items()})
+    decoding = Decoding({port: Decoder(found.profile, port) for port, found in recorded.profiles.items()})
+    stream = decoding.observed(chunks)
     if lines:
         stream = merged(stream, (Seen(where, observation) for where, observation in lines))
     table = Table(house_file.house, language=lang, supervisors=frozenset(supervisors) or None)
@@ -164,7 +170,7 @@ def replay(
         broker=broker,
         batch=BATCH if speed is None else 1,
         patience=mqtt_wait,
-        write=sys.stdout.buffer.write if as_json else None,
+        write=to_stdout(at_once=speed is not None) if as_json else None,
         tell=None if as_json else _tell,
     )
     with session, ExitStack() as stack:
@@ -182,9 +188,21 @@ def replay(
             listening.stay()
             session.finish()
     for warning in (warning for log in recorded.logs for warning in log.warnings):
-        click.echo(f"tablectl: {warning}", err=True)
+        say(warning)
     bad = any(log.damaged for log in recorded.logs) or (lines is not None and lines.exit_code)
+    bad |= _told_senseless(recorded, decoding)
     return 1 if bad else session.exit_code if check else 0
+
+
+def _told_senseless(recorded: Recorded, decoding: Decoding) -> bool:
+    """Tell which ports made no sense, or had no profile. True when one made none: the log or the profile is the wrong one."""
+    paths = {port: log.path for log in recorded.logs for port in ({log.port} if len(recorded.logs) > 1 else recorded.profiles)}
+    for port in sorted(decoding.undecoded):
+        say(f"{recorded.logs[0].path}: the port {port!r} has no profile and was passed over; give --{port}-profile")
+    for port in decoding.senseless:
+        profile = recorded.profiles[port].profile.name
+        say(f"{paths[port]}: there is not one message of {profile} in it: is it the log of this device, and this its profile?")
+    return bool(decoding.senseless)
 
 
 class _Waiting:
@@ -204,9 +222,7 @@ def _one_recording(file: str, opened: Callable[..., Log], ports: Mapping[str, tu
         raise UsageError("give FILE, or --shoe and --pad, not both")
     log = opened(file)
     named = profiles_of(log.header)
-    shoe_profile = ports["shoe"][1]
-    if shoe_profile:
-        named["shoe"] = shoe_profile
+    named |= {port: profile for port, (_, profile) in ports.items() if profile}
     if not named:
         raise UsageError("names no profile; give --shoe-profile, or import the log with --profile", where=file)
     return Recorded([log], {port: profiles.load(name) for port, name in named.items()}, log.header.get("house", ""))
@@ -219,6 +235,7 @@ def _two_logs(ports: Mapping[str, tuple[str | None, str | None]], opened: Callab
     for port, (path, profile) in ports.items():
         if path is None:
             continue
+        profile = profile or (PAD if port == "pad" else None)
         if profile is None:
             raise UsageError("which profile? give the name of the device's firmware profile", field=f"--{port}-profile")
         found[port] = profiles.load(profile)

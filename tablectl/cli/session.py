@@ -79,7 +79,9 @@ class Session:
             if path is None and self._broker is not None:
                 path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tablectl-"))) / "replay.db"
             if path is not None:
-                self._ledger = stack.enter_context(Ledger.create(path, self._pin))
+                ledger = Ledger.create(path, self._pin)
+                stack.callback(self._unmake, ledger)  # after it was closed
+                self._ledger = stack.enter_context(ledger)
             if path is not None and self._broker is not None:
                 self._publisher = stack.enter_context(Publisher(path, self._broker))
                 self._publisher.wait_online(min(self._patience, 10.0))
@@ -90,6 +92,12 @@ class Session:
         """Commit and hand on what was seen, whatever happened; then close the publisher and the ledger, in that order."""
         with self._stack:
             self.commit()
+
+    def _unmake(self, ledger: Ledger) -> None:
+        """Remove a ledger that never came to hold anything: the corrected call must not find it in its way."""
+        if ledger.last == 1:
+            for name in (ledger.path.name, f"{ledger.path.name}-wal", f"{ledger.path.name}-shm"):
+                ledger.path.with_name(name).unlink(missing_ok=True)
 
     def take(self, seen: Seen) -> list[bytes]:
         """Feed one observation; gives the notices that follow, which may not be committed yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tablectl.cli.visible import visible
 from tablectl.notices import Alert, Dealt, Notice, Outcome, Prompt, RoundClosed
 from tablectl.places import BoxPlace
 from tablectl.texts import Texts
@@ -25,13 +26,17 @@ def told(notice: Notice) -> str | None:
     return f"{clock:12}  {line}"
 
 
+def _styled(text: str, colour: str) -> str:
+    return click.style(visible(text), fg=colour, bold=colour != "green")
+
+
 def _line(notice: Notice) -> str | None:
     match notice:
         case Dealt():
             total = "" if notice.total is None else f" = {'soft ' if notice.soft else ''}{notice.total}"
             return f"  {notice.card}  to {_place(notice.to)}{total}"
         case Alert():
-            return click.style(f"! {notice.severity}: {notice.code}: {notice.text}", fg=SEVERITY[notice.severity], bold=True)
+            return _styled(f"! {notice.severity}: {notice.code}: {notice.text}", SEVERITY[notice.severity])
         case Outcome():
             back = f"{money(notice.returned)} back" if notice.returned else "nothing back"
             carried = f", {money(notice.carried)} stays in place" if notice.carried else ""
@@ -41,7 +46,7 @@ def _line(notice: Notice) -> str | None:
             sums = f"staked {money(notice.staked)}, returned {money(notice.returned)}, carried {money(notice.carried)}"
             return click.style(f"Round {notice.number} closed: {sums}", bold=True)
         case Prompt():
-            return click.style(f"> {notice.text}", fg="green")
+            return _styled(f"> {notice.text}", "green")
         case _:
             return None
 

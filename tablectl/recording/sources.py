@@ -15,7 +15,7 @@ from tablectl.observations import Link, Observation
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe.decoder import Decoder, Piece
 
-__all__ = ["Seen", "merged", "observed"]
+__all__ = ["Decoding", "Seen", "merged", "observed"]
 
 
 class Seen(NamedTuple):
@@ -26,11 +26,12 @@ class Seen(NamedTuple):
 
 
 class Port:
-    """One port being decoded. `rejected` counts the bytes that were in no sound frame."""
+    """One port being decoded: `rejected` counts the bytes that were in no sound frame, `sound` the messages."""
 
     def __init__(self, name: str, decoder: Decoder) -> None:
         self.name = name
         self.rejected = 0
+        self.sound = 0
         self._decoder = decoder
         self._corrupt = False
         self._opened = False
@@ -48,6 +49,7 @@ class Port:
 
     def _told(self, pieces: Iterable[Piece], at: str | None) -> Iterator[Observation]:
         for piece in pieces:
+            self.sound += piece.message is not None
             if piece.what == "rejected":
                 self.rejected += piece.end - piece.start
                 if not self._corrupt:
@@ -61,20 +63,41 @@ class Port:
                     yield piece.observation
 
 
-def observed(chunks: Iterable[Chunk], ports: Mapping[str, Decoder]) -> Iterator[Seen]:
-    """Decode chunks as they come. What went to a device, and ports that nobody decodes, are passed over."""
-    at: str | None = None
-    decoded = {name: Port(name, decoder) for name, decoder in ports.items()}
-    for chunk in chunks:
-        port = decoded.get(chunk.port)
-        if port is None or chunk.direction != "<":
-            continue
-        at = from_micros(chunk.at) if chunk.at is not None else None
-        for observation in port.feed(chunk.data, at):
-            yield Seen(f"{chunk.port} {observation.at or ''}".rstrip(), observation)
-    for port in decoded.values():
-        for observation in port.finish(at):
-            yield Seen(f"{port.name} {observation.at or ''}".rstrip(), observation)
+class Decoding:
+    """Chunks of any ports on their way to observations. `undecoded` names the ports that had no decoder."""
+
+    def __init__(self, decoders: Mapping[str, Decoder]) -> None:
+        self.undecoded: set[str] = set()
+        self._ports = {name: Port(name, decoder) for name, decoder in decoders.items()}
+
+    @property
+    def senseless(self) -> list[str]:
+        """The ports whose bytes held not one message of their profile, so far."""
+        return [port.name for port in self._ports.values() if port.rejected and not port.sound]
+
+    def observed(self, chunks: Iterable[Chunk]) -> Iterator[Seen]:
+        """Decode chunks as they come. What went to a device, and ports that nobody decodes, are passed over."""
+        at: str | None = None
+        for chunk in chunks:
+            port = self._ports.get(chunk.port)
+            if chunk.direction != "<":
+                continue
+            if port is None:
+                self.undecoded.add(chunk.port)
+                continue
+            at = from_micros(chunk.at) if chunk.at is not None else None
+            yield from (_seen(port, observation) for observation in port.feed(chunk.data, at))
+        for port in self._ports.values():
+            yield from (_seen(port, observation) for observation in port.finish(at))
+
+
+def _seen(port: Port, observation: Observation) -> Seen:
+    return Seen(f"{port.name} {observation.at or ''}".rstrip(), observation)
+
+
+def observed(chunks: Iterable[Chunk], decoders: Mapping[str, Decoder]) -> Iterator[Seen]:
+    """Decode chunks as they come, where nobody asks afterwards how it went."""
+    return Decoding(decoders).observed(chunks)
 
 
 def merged(*streams: Iterable[Seen]) -> Iterator[Seen]:
