@@ -13,7 +13,8 @@ from msgspec.structs import asdict, replace
 
 from tablectl.cards import Card
 from tablectl.game.history import History
-from tablectl.game.state import Drafted, State
+from tablectl.game.speech import Drafted
+from tablectl.game.state import State
 from tablectl.notices import Alert, Dealt, Outcome, PhaseChanged, Prompt, RoundClosed
 from tablectl.observations import CardDrawn, Ruling
 
