@@ -170,13 +170,15 @@ class MoneyIsConserved(Law):
         super().__init__(house)
         self.outcomes: dict[int, dict[tuple[int, int], Outcome]] = defaultdict(dict)
         self.alerts: dict[int, int] = defaultdict(int)
+        self.newest = 0
         self.closed = 0
 
     def hear(self, seen: Observation, said: tuple[Notice, ...], due: Due) -> None:
         before = self.alerts.copy()
         for notice in said:
             if isinstance(notice, Alert):
-                self.alerts[notice.round] += 1
+                self.alerts[notice.round] += notice.id > self.newest  # an opened table says those again that are still open
+                self.newest = max(self.newest, notice.id)
             elif isinstance(notice, Outcome):
                 before_it = self.outcomes[notice.round].get((notice.box, notice.hand))
                 assert notice.corrects == (before_it and before_it.seq), "a hand is settled once, or corrected"
