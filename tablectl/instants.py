@@ -17,16 +17,17 @@ _RFC3339 = re.compile(
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ZONELESS = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def from_micros(micros: int) -> str:
     """Print microseconds since 1970 (UTC) as a canonical time. Raises `ValueError` outside the years 1 to 9999."""
     try:
-        moment = _EPOCH + timedelta(microseconds=micros)
+        moment = _ZONELESS + timedelta(microseconds=micros)
     except OverflowError as error:
         raise ValueError(f"{micros} microseconds since 1970 is no date") from error
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}Z"
+    return moment.isoformat(timespec="microseconds") + "Z"
 
 
 def to_micros(at: str) -> int:

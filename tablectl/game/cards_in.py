@@ -23,6 +23,7 @@ __all__ = ["card_drawn", "cut_card", "place_card", "shoe_fault", "shoe_loaded"]
 EMPTY = "empty"
 """The word of a shoe, or of the pit that has counted it out, for the end of the shoe."""
 
+_UNREAD = Card.UNREAD
 MOST_HELD = 12 * 52
 """No shoe holds more cards than these; what is drawn beyond them is said, and not kept."""
 
@@ -69,7 +70,7 @@ def judge_shuffle(state: State) -> None:
     books = state.books
     if books.decks is None or "shoe.unshuffled" in state.waived_of_shoe:
         return
-    found = shuffle.judge(books.order, books.decks)
+    found = state.judge.judge(books.order, books.decks)
     if found:
         state.waived_of_shoe |= {"shoe.unshuffled"}
         state.alert("shoe.unshuffled", test=found.test, p=f"1/{found.value}", limit=f"1/{found.limit}", drawn=found.drawn)
@@ -78,7 +79,7 @@ def judge_shuffle(state: State) -> None:
 def _check_face(state: State, drawn: CardDrawn, place: Place | None) -> None:
     """What the card's face alone tells: unread, or one copy more than there can be."""
     card = drawn.card
-    if card is Card.UNREAD:
+    if card is _UNREAD:
         state.shoe_notice()
         hand = find(state.round, place.box, place.hand or 0) if isinstance(place, BoxPlace) else None
         state.alert("shoe.card_unread", hand=hand, cards=(card,), place=token(place))

@@ -25,6 +25,7 @@ from tablectl.places import BoxPlace, Place
 __all__ = ["Route", "dealer_due", "due_hand", "due_place", "route"]
 
 Spot = Hand | Literal["dealer"]
+_ACE = Rank.ACE
 
 
 class Route(msgspec.Struct, frozen=True, gc=False):
@@ -186,7 +187,7 @@ def _standing(round_: Round, until: Hand | None) -> tuple[Hand, ...]:
 
 def needs_insurance(round_: Round, rules: Rules) -> bool:
     """Whether insurance must be offered (R17, R18): the dealer's first card is an ace."""
-    return rules.insurance_offer and bool(round_.dealer) and round_.dealer[0].rank is Rank.ACE
+    return rules.insurance_offer and bool(round_.dealer) and round_.dealer[0].rank is _ACE
 
 
 def unanswered(round_: Round) -> Hand | None:

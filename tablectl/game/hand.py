@@ -13,6 +13,8 @@ from tablectl.cards import Card, Rank
 
 __all__ = ["Total", "is_blackjack", "is_pair", "total"]
 
+_UNREAD, _ACE = Card.UNREAD, Rank.ACE  # by a name of ours: an enum's members are slow to look up
+
 
 class Total(NamedTuple):
     """A hand's count: `value` 0 to 31 or more when bust, None when a card of it is unread; `soft` when an ace counts 11."""
@@ -21,13 +23,14 @@ class Total(NamedTuple):
     soft: bool
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)  # all hands of two cards; what is more comes too seldom again to be kept
 def total(cards: tuple[Card, ...]) -> Total:
     """Count a hand. The order of the cards does not matter."""
-    if Card.UNREAD in cards:
+    if _UNREAD in cards:
         return Total(None, False)
-    hard = sum([card.points for card in cards])
-    if hard <= 11 and any(card.points == 1 for card in cards):
+    points = [card.points for card in cards]
+    hard = sum(points)
+    if hard <= 11 and 1 in points:
         return Total(hard + 10, True)
     return Total(hard, False)
 
@@ -39,7 +42,7 @@ def is_blackjack(cards: tuple[Card, ...]) -> bool:
 
 def is_pair(cards: tuple[Card, ...], *, same: str) -> bool:
     """Whether two cards, both read, are alike: by `same_rank` (K K) or by `same_value` (K Q as well)."""
-    if len(cards) != 2 or Card.UNREAD in cards:
+    if len(cards) != 2 or _UNREAD in cards:
         return False
     first, second = cards
     return first.rank is second.rank if same == "same_rank" else first.points == second.points

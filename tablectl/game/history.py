@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from tablectl.cards import Card
 from tablectl.notices import Alert, Dealt, Notice, Outcome, RoundClosed
-from tablectl.observations import CardDrawn, Observation, Tick
+from tablectl.observations import CardDrawn, Observation
 
-__all__ = ["Entry", "History"]
+__all__ = ["LONGEST", "Entry", "History"]
 
 LONGEST = 4096
 """Observations that are remembered for one round, far more than a round can have."""
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One observation with its number, and what was said of it."""
 
     cause: int
@@ -39,19 +40,11 @@ class History(NamedTuple):
     entries: tuple[Entry, ...] = ()
     placed: frozenset[int] = frozenset()
 
-    def with_entry(self, entry: Entry) -> History:
-        """The history, one observation longer."""
-        if type(entry.observation) is Tick:
-            return self
-        if len(self.entries) >= LONGEST:
-            return History(None)
-        return self._replace(entries=(*self.entries, entry))
-
     def corrected(self, index: int, card: Card) -> History:
         """The history with another card at `index`."""
         entry = self.entries[index]
         assert isinstance(entry.observation, CardDrawn)
-        changed = entry._replace(observation=replace(entry.observation, card=card))
+        changed = replace(entry, observation=replace(entry.observation, card=card))
         return self._replace(entries=(*self.entries[:index], changed, *self.entries[index + 1 :]))
 
     def draws(self) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple, get_args
 
-from tablectl.cards import Rank
+from tablectl.cards import Rank, unread
 from tablectl.game.hand import are_aces, is_pair, total
 from tablectl.game.round import Hand, Round, hands_of
 from tablectl.houses.rules import Rules
@@ -63,9 +63,9 @@ def allowed(hand: Hand, round_: Round, rules: Rules) -> tuple[Action, ...]:
     actions: list[Action] = ["hit", "stand"]
     if _double(hand, rules) is None:
         actions.append("double")
-    if _split(hand, round_, rules) is None:
+    if (is_pair(hand.cards, same=rules.split_on) or unread(hand.cards)) and _split(hand, round_, rules) is None:
         actions.append("split")
-    if _surrender(hand, round_, rules) is None:
+    if rules.surrender != "no" and _surrender(hand, round_, rules) is None:
         actions.append("surrender")
     return tuple(actions)
 

@@ -87,16 +87,17 @@ def each_has_one_card(facts: Facts) -> bool:
 
 def insurance_is_due(facts: Facts) -> bool:
     """R17, R18: every box has two cards and the dealer shows an ace."""
-    return _each_has_two_cards(facts) and needs_insurance(facts.round, facts.rules)
+    return needs_insurance(facts.round, facts.rules) and _each_has_two_cards(facts)
 
 
 def no_insurance_is_due(facts: Facts) -> bool:
     """R17: every box has two cards and the dealer shows no ace."""
-    return _each_has_two_cards(facts) and not needs_insurance(facts.round, facts.rules)
+    return not needs_insurance(facts.round, facts.rules) and _each_has_two_cards(facts)
 
 
 def _each_has_two_cards(facts: Facts) -> bool:
-    return all(len(hand.cards) >= 2 or hand.ended is not None for hand in facts.round.hands)
+    hands = reversed(facts.round.hands)  # the last to be dealt to is the first to look at
+    return all(len(hand.cards) >= 2 or hand.ended is not None for hand in hands)
 
 
 def all_answered(facts: Facts) -> bool:

@@ -38,7 +38,7 @@ ELSEWHERE: dict[PhaseName, Said | None] = {
 """The prompts that depend on nothing but the phase."""
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 11)
 def words(said: Said, texts: Texts) -> tuple[dict[str, Operand], str]:
     """A prompt's operands and its text. The dict is shared: nobody changes it."""
     operands = dict(said.operands)

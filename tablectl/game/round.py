@@ -92,7 +92,7 @@ def find(round_: Round, box: int, number: int) -> Hand | None:
 
 def hands_of(round_: Round, box: int) -> tuple[Hand, ...]:
     """All hands of a box, by their numbers."""
-    return tuple(hand for hand in round_.hands if hand.box == box)
+    return tuple([hand for hand in round_.hands if hand.box == box])
 
 
 def change_hand(round_: Round, old: Hand, *new: Hand) -> Round:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from tablectl.cards import PACK
 
-__all__ = ["LIMIT", "MOST", "Finding", "capital", "due", "judge"]
+__all__ = ["LIMIT", "MOST", "Finding", "Judge", "capital", "due", "judge"]
 
 LIMIT: Final = 100_000
 """The capital at which a shoe is called unshuffled. At most one shuffled shoe in so many ever reaches it."""
@@ -89,20 +89,41 @@ def judge(order: bytes, decks: int) -> Finding | None:
     Cards are indices into `cards.PACK`; any byte from 52 up, 255 as a rule, is a card that passed unread. Nobody bets on it, nor
     on a copy more than the packs hold. A finding stands when more cards are drawn: then it is the same, or of a greater `value`.
     """
-    if not 1 <= decks <= MOST_DECKS:
-        return None
-    gamblers = _Gamblers(decks)
-    first: tuple[str, int] | None = None
-    best = 0.0
-    for position, face in enumerate(order):
-        held = gamblers.see(position, face)
-        if held > best:
-            best = held
-            if first is None and best >= LIMIT:
-                first = gamblers.leader(), position + 1
-            if best >= MOST:
+    return Judge().judge(order, decks)
+
+
+class Judge:
+    """Judges a table's shoes look after look, and goes on where its last look ended.
+
+    What it says is what `judge` says of the same cards: when it looked before changes nothing but the time taken.
+    """
+
+    def __init__(self) -> None:
+        self._begin(1)
+
+    def _begin(self, decks: int) -> None:
+        self._decks = decks
+        self._seen = b""
+        self._gamblers = _Gamblers(decks)
+        self._first: tuple[str, int] | None = None
+        self._best = 0.0
+
+    def judge(self, order: bytes, decks: int) -> Finding | None:
+        """See `judge`."""
+        if not 1 <= decks <= MOST_DECKS:
+            return None
+        if decks != self._decks or not order.startswith(self._seen):
+            self._begin(decks)
+        for position in range(len(self._seen), len(order)):
+            if self._best >= MOST:
                 break
-    return Finding(first[0], int(min(best, MOST)), LIMIT, first[1]) if first else None
+            held = self._gamblers.see(position, order[position])
+            if held > self._best:
+                self._best = held
+                if self._first is None and held >= LIMIT:
+                    self._first = self._gamblers.leader(), position + 1
+        self._seen = order
+        return Finding(self._first[0], int(min(self._best, MOST)), LIMIT, self._first[1]) if self._first else None
 
 
 def capital(order: bytes, decks: int) -> float:

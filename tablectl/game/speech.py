@@ -7,16 +7,17 @@ while an observation is taken in; `speak` then puts the notices into the contrac
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from tablectl.cards import Card
-from tablectl.game import prompting
+from tablectl.game import prompting, shuffle
 from tablectl.game.betting import Sitting, Stakes
 from tablectl.game.books import Books
 from tablectl.game.hand import total
-from tablectl.game.history import History
+from tablectl.game.history import LONGEST, Entry, History
 from tablectl.game.irregularities import CATALOGUE, policy, remedy
 from tablectl.game.phases import Phases
 from tablectl.game.round import Hand, Round
@@ -35,7 +36,7 @@ from tablectl.notices import (
     ShoeNotice,
     Status,
 )
-from tablectl.observations import Observation
+from tablectl.observations import Observation, Tick
 from tablectl.places import Place
 from tablectl.texts import Texts
 
@@ -71,9 +72,14 @@ KEPT = (
 )
 """The names of all that a table knows; each holds an immutable value."""
 
+_kept = attrgetter(*KEPT)
+
 _ORDER: dict[type[Any], int] = {
     kind: rank for rank, kind in enumerate((Dealt, Alert, Outcome, RoundClosed, PhaseChanged, ShoeNotice, Status, Prompt))
 }
+
+
+_rank = itemgetter(0)
 
 
 def _order(drafted: Drafted) -> tuple[int, ...]:
@@ -143,14 +149,33 @@ class Speech:
         self.at: str | None = None
         self.seq = 0
         self.cause = 0
+        self.judge = shuffle.Judge()  # remembers its last look; what it says depends on the cards alone
         self.alerts = 0
         self.superseded: dict[tuple[int, int], int] = {}  # outcomes that a correction took back, by hand
         self.superseded_close: int | None = None
         self.known_alerts: dict[tuple[int, str], list[int]] = {}  # while a round is folded again: alerts that keep their ids
         self.hushed: Place | None = None  # where the card that is being ruled on lies: that was said when it came
+        self.settled = 0  # outcomes in the draft
         self._alerted = False
         self._draft: list[Drafted] = []
         self.history = History(self.standing())
+
+    @property
+    def history(self) -> History:
+        """What happened since the round opened."""
+        return History(self._base, tuple(self._entries), self._placed)
+
+    @history.setter
+    def history(self, history: History) -> None:
+        self._base, entries, self._placed = history
+        self._entries = list(entries)
+
+    def remember(self, entry: Entry) -> None:
+        """Add to the history; a tick is nothing to remember, and too much is not remembered at all."""
+        if type(entry.observation) is not Tick:
+            self._entries.append(entry)
+            if len(self._entries) > LONGEST:
+                self.history = History(None)
 
     @property
     def phase(self) -> PhaseName:
@@ -180,7 +205,7 @@ class Speech:
 
     def standing(self) -> tuple[Any, ...]:
         """Where the table stands, without how it came there."""
-        return (self.phase, *[getattr(self, name) for name in KEPT])
+        return (self.phase, *_kept(self))
 
     def restore_standing(self, standing: tuple[Any, ...]) -> None:
         """Put the table to where it stood."""
@@ -305,7 +330,8 @@ class Speech:
         """Number what was said and hand it out, in the order of the contract."""
         draft, self._draft = self._draft, []
         if len(draft) > 1:
-            draft.sort(key=_order)
+            draft.sort(key=_order if self.settled > 1 else _rank)
+        self.settled = 0
         at, number, cause, seq = self.at, self.round.number, self.cause, self.seq
         notices = tuple([kind(seq + index, at, number, cause, *fields) for index, (_, kind, fields) in enumerate(draft, start=1)])
         self.seq = seq + len(notices)
@@ -320,4 +346,5 @@ class Speech:
         """Take what was about to be said, unsaid."""
         draft, self._draft = self._draft, []
         self._alerted = False
+        self.settled = 0
         return draft

@@ -105,7 +105,7 @@ class State(Speech):
     def settle_all(self, *, dealer_finished: bool = False) -> None:
         """Settle every hand whose result is known by now."""
         for hand in self.round.hands:
-            if hand.result is None:
+            if hand.result is None and hand.ended is not None:
                 self._settle(hand, dealer_finished=dealer_finished)
 
     def _settle(self, hand: Hand, *, dealer_finished: bool = False) -> None:
@@ -115,6 +115,7 @@ class State(Speech):
         done = replace(hand, result=settlement.result, returned=settlement.returned, carried=settlement.carried)
         self.round = change_hand(self.round, hand, done)
         said = prompting.settled(done, settlement)
+        self.settled += 1
         self.say(
             Outcome,
             done.box,

@@ -95,7 +95,7 @@ class Table(State):
         notices = self.speak()
         if before is not None and self.round_open:
             self.history = History(before)
-        self.history = self.history.with_entry(Entry(self.cause, observation, notices))
+        self.remember(Entry(self.cause, observation, notices))
         return notices
 
     def take_in(self, observation: Observation) -> None:
