@@ -71,54 +71,55 @@ def _card(history: History, index: int) -> Card:
     return observation.card
 
 
-def _folded(state: State, history: History, alerts: int) -> list[tuple[int, Drafted]]:
-    """Take the round in again, and give what would be said, with the number of the observation that caused it."""
+def _folded(state: State, history: History, alerts: int) -> list[tuple[int, int, Drafted]]:
+    """Take the round in again, and give what would be said, with the numbers of the observation that caused it and its round."""
     assert history.base is not None
     state.restore_standing(history.base)
     state.alerts = alerts
     state.known_alerts = {}
     for alert in history.alerts():
         state.known_alerts.setdefault((alert.cause, alert.code), []).append(alert.id)
-    drafts: list[tuple[int, Drafted]] = []
+    drafts: list[tuple[int, int, Drafted]] = []
     for entry in history.entries:
         if isinstance(entry.observation, Ruling) and entry.observation.do == "correct":
             continue  # what it did is in the entries already
         state.cause = entry.cause
         state.take_in(entry.observation)
-        drafts += [(entry.cause, draft) for draft in state.drop_draft()]
+        drafts += [(entry.cause, state.round.number, draft) for draft in state.drop_draft()]
     state.known_alerts = {}
     return drafts
 
 
 def _say_changes(
-    state: State, history: History, drafts: list[tuple[int, Drafted]], corrected: int, alerts: int
+    state: State, history: History, drafts: list[tuple[int, int, Drafted]], corrected: int, alerts: int
 ) -> frozenset[int]:
     """Say what comes out differently. Gives the draws whose place is said only now."""
-    before, closed, placed = history.outcomes(), history.closed(), history.placed_causes()
+    gone, closes, placed = history.outcomes(), history.closed(), history.placed_causes()
     said_now: set[int] = set()
-    anew: set[tuple[int, int]] = set()
-    gone = dict(before)
-    closed_again = False
-    for cause, (_, kind, fields) in drafts:
+    anew: set[tuple[int, int, int]] = set()
+    for cause, number, (_, kind, fields) in drafts:
         if kind is Alert and fields[0] > alerts:
             state.say(Alert, *fields)
         elif kind is Dealt and (cause == corrected or cause not in placed):
             said_now.add(cause)
             state.say(Dealt, *fields)
         elif kind is Outcome:
-            old = gone.pop(fields[:2], None)
+            hand = (number, *fields[:2])
+            old = gone.pop(hand, None)
             if old is None or _differs(old, Outcome, fields):
-                anew.add(fields[:2])
-                state.say(Outcome, *fields[:-1], old.seq if old else None)
+                anew.add(hand)
+                state.say_of(number, Outcome, *fields[:-1], old.seq if old else None)
         elif kind is RoundClosed:
-            closed_again = True
-            if closed is None or _differs(closed, RoundClosed, fields):
-                state.say(RoundClosed, *fields[:-2], state.round.alerts, closed.seq if closed else None)
-    for _, (_, kind, fields) in drafts:
-        if kind is Prompt and fields[0] in SETTLING and fields[1:3] in anew:
+            close = closes.pop(number, None)
+            if close is None or _differs(close, RoundClosed, fields):
+                count = state.round.alerts if number == state.round.number else fields[-2]
+                state.say_of(number, RoundClosed, *fields[:-2], count, close.seq if close else None)
+    for _, number, (_, kind, fields) in drafts:
+        if kind is Prompt and fields[0] in SETTLING and (number, *fields[1:3]) in anew:
             state.say(Prompt, *fields)
-    state.superseded = {hand: old.seq for hand, old in gone.items()}
-    state.superseded_close = closed.seq if closed and not closed_again else None
+    newest = state.round.number
+    state.superseded = {(box, hand): old.seq for (number, box, hand), old in gone.items() if number == newest}
+    state.superseded_close = closes[newest].seq if newest in closes else None
     return frozenset(said_now)
 
 

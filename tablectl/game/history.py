@@ -55,13 +55,13 @@ class History(NamedTuple):
         """The alerts that were said, in order."""
         return [notice for notice in self._said() if isinstance(notice, Alert)]
 
-    def outcomes(self) -> dict[tuple[int, int], Outcome]:
-        """What was said last of each hand's end."""
-        return {(notice.box, notice.hand): notice for notice in self._said() if isinstance(notice, Outcome)}
+    def outcomes(self) -> dict[tuple[int, int, int], Outcome]:
+        """What was said last of each hand's end, by round, box and hand: a correction may have opened a further round."""
+        return {(notice.round, notice.box, notice.hand): notice for notice in self._said() if isinstance(notice, Outcome)}
 
-    def closed(self) -> RoundClosed | None:
-        """What was said last of the round's close."""
-        return next((notice for notice in reversed([*self._said()]) if isinstance(notice, RoundClosed)), None)
+    def closed(self) -> dict[int, RoundClosed]:
+        """What was said last of each round's close."""
+        return {notice.number: notice for notice in self._said() if isinstance(notice, RoundClosed)}
 
     def placed_causes(self) -> frozenset[int]:
         """The numbers of the draws of which it was said where they lie."""

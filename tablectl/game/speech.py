@@ -105,6 +105,16 @@ class Held(NamedTuple):
     alert: int
 
 
+class _OfRound(NamedTuple):
+    """Makes a notice of an older round."""
+
+    kind: type[Any]
+    number: int
+
+    def __call__(self, seq: int, at: str | None, _: int, cause: int, *fields: Any) -> Any:
+        return self.kind(seq, at, self.number, cause, *fields)
+
+
 class Speech:
     """One table: what it knows, and its words.
 
@@ -222,6 +232,10 @@ class Speech:
     def say(self, kind: type[Any], *fields: Any) -> None:
         """Say a notice: its own fields, without those that all notices share."""
         self._draft.append((_ORDER[kind], kind, fields))
+
+    def say_of(self, number: int, kind: type[Any], *fields: Any) -> None:
+        """Say a notice of a round that may not be the newest: a correction reaches back."""
+        self._draft.append((_ORDER[kind], kind if number == self.round.number else _OfRound(kind, number), fields))
 
     def prompt(self, said: prompting.Said) -> None:
         """Prompt the dealer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from tablectl.cards import PACK, Card
 from tablectl.game.table import Table
 from tablectl.notices import Alert, Dealt, Notice, Outcome, RoundClosed
-from tablectl.observations import Bet, CardDrawn, Observation, Ruling
+from tablectl.observations import Bet, CardDrawn, Observation, Ruling, decode
 from tests.legal_play import LegalPlay
 from tests.strategies import HOUSES
 
@@ -96,3 +97,14 @@ def test_a_hand_is_corrected_while_the_round_waits_to_be_settled() -> None:
     outcomes = [(notice.result, notice.total, notice.dealer_total) for notice in said if isinstance(notice, Outcome)]
     assert outcomes == [("win", 19, 17)]
     assert table.phase == "betting"
+
+
+def test_a_correction_that_moves_a_rounds_end_speaks_of_that_round() -> None:
+    """The round is void after the correction, so a bet that came late opens the next one; what is corrected is of the first."""
+    lines = (Path(__file__).with_name("corrected-into-the-next-round.jsonl")).read_bytes().splitlines()
+    table, told = fed("fr", [decode(line) for line in lines])
+    closes = [notice for notice in told if isinstance(notice, RoundClosed)]
+    assert [(notice.round, notice.number, notice.staked) for notice in closes] == [(1, 1, 200), (1, 1, 0)]
+    assert closes[1].corrects == closes[0].seq
+    assert {notice.round for notice in told if isinstance(notice, Outcome)} == {1}
+    assert table.round.number == 2
