@@ -158,7 +158,9 @@ class Ledger:
             with schema.faults(self.path):
                 try:
                     connection.execute("BEGIN IMMEDIATE")
-                    connection.executemany(_ADD, self._waiting)
+                    # Interrupted after the last COMMIT, before we had noted it: what is written is not written again.
+                    written: int = connection.execute("SELECT max(seq) FROM entries").fetchone()[0]
+                    connection.executemany(_ADD, [entry for entry in self._waiting if entry[0] > written])
                     connection.executemany(_KEEP, [(name, seq, body) for name, (seq, body) in self._latest.items()])
                     connection.execute("COMMIT")
                 except BaseException:
