@@ -12,7 +12,8 @@ from tablectl.game.dealing import Route, due_place, idle_code, route, unanswered
 from tablectl.game.phases import BETWEEN_ROUNDS
 from tablectl.game.play_in import offer_missed
 from tablectl.game.round import Hand, find, hands_of
-from tablectl.game.state import Held, State
+from tablectl.game.speech import Held
+from tablectl.game.state import State
 from tablectl.instants import to_micros
 from tablectl.notices import Operand
 from tablectl.observations import CardDrawn, CutCard, ShoeFault, ShoeLoaded

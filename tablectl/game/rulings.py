@@ -17,7 +17,8 @@ from tablectl.game.corrections import correct
 from tablectl.game.phases import BETWEEN_ROUNDS, IN_ROUND
 from tablectl.game.play_in import decline_all
 from tablectl.game.round import find
-from tablectl.game.state import Held, State
+from tablectl.game.speech import Held
+from tablectl.game.state import State
 from tablectl.notices import Alert
 from tablectl.observations import CardDrawn, Ruling
 from tablectl.places import BoxPlace, Place

@@ -16,7 +16,7 @@ from tablectl.game.hand import total
 from tablectl.game.phases import IN_ROUND, ONWARD
 from tablectl.game.round import Ended, Hand, Round, change_hand, find
 from tablectl.game.settlement import settle
-from tablectl.game.speech import Held, Speech
+from tablectl.game.speech import Speech
 from tablectl.houses.rules import Rules
 from tablectl.instants import to_micros
 from tablectl.notices import (
@@ -27,7 +27,7 @@ from tablectl.notices import (
 )
 from tablectl.places import BoxPlace, Place
 
-__all__ = ["Held", "State"]
+__all__ = ["State"]
 
 
 class State(Speech):
