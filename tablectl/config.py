@@ -1,0 +1,258 @@
+"""One live table's configuration: `table.toml`, read strictly.
+
+Every key is written down here with what it means; `tablectl config init` makes its commented file from these types. What a key
+names (a house, a profile, a file) is looked up by who uses it. Paths are read relative to the file's own folder.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from tablectl.errors import ConfigError
+from tablectl.ledger.pin import TableName
+from tablectl.settings import digest, line_of, read_toml
+
+__all__ = [
+    "BrokerConfig",
+    "CommandName",
+    "CommandsConfig",
+    "ConfigFile",
+    "DeviceConfig",
+    "LedgerConfig",
+    "MetricsConfig",
+    "PersonConfig",
+    "RecordingConfig",
+    "StorageConfig",
+    "TableConfig",
+    "TableSection",
+    "load",
+]
+
+CommandName = Literal["ruling", "ack", "table", "seat", "bet", "shoe", "proof"]
+
+Seconds = Annotated[float, msgspec.Meta(ge=0.1, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+
+
+def _says(text: str, **meta: object) -> msgspec.Meta:
+    return msgspec.Meta(description=text, **meta)  # type: ignore[arg-type]
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all sections share: a key that is not known is an error."""
+
+
+class TableSection(_Section, frozen=True):
+    """Which table this is, and by which rules it plays."""
+
+    site: Annotated[Name, _says("The site in the topics and in the record.")]
+    pit: Annotated[Name, _says("The pit in the topics and in the record.")]
+    name: Annotated[Name, _says("The table in the topics and in the record.")]
+    house: Annotated[str, _says("The house: fr, es, lt, or the path of a TOML file of yours.")]
+    language: Annotated[str | None, _says("The language of prompts and alerts; left out: the house's.")] = None
+    layout: Annotated[
+        dict[str, str | int | bool],
+        _says("What is printed on the felt; held against the house when the table opens by itself."),
+    ] = {}
+    opens: Annotated[
+        Literal["at_start", "by_command"],
+        _says("Whether a table that begins a day is open, or is opened by the pit (pad or cmd/table)."),
+    ] = "at_start"
+    zone: Annotated[str, _says("The time zone of the clock on the wall.")] = "UTC"
+    day_begins: Annotated[
+        str,
+        _says("When a gaming day begins, on the wall's clock; the first quiet moment after it begins a new ledger."),
+        msgspec.Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$"),
+    ] = "06:00"
+
+
+class StorageConfig(_Section, frozen=True):
+    """Where the record is kept."""
+
+    folder: Annotated[str, _says("Holds ledger/ and recordings/. It must be of this table alone.")]
+    min_free_mb: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=10**9)],
+        _says("Less free space than this, in megabytes, is told in the status before the disk is full."),
+    ] = 500
+
+
+class RecordingConfig(_Section, frozen=True):
+    """The raw bytes of the devices, kept before they are decoded."""
+
+    rotate_mb: Annotated[Count, _says("A new file is begun after so many megabytes.")] = 64
+    rotate_hours: Annotated[Seconds, _says("A new file is begun after so many hours.")] = 24.0
+    keep_days: Annotated[Seconds | None, _says("Older files are removed; left out: none is for its age.")] = None
+    keep_mb: Annotated[Count | None, _says("The oldest files are removed beyond so many megabytes; left out: none is.")] = None
+
+
+class DeviceConfig(_Section, frozen=True):
+    """One serial device."""
+
+    name: Annotated[
+        str,
+        _says("What the record calls it: shoe or pad."),
+        msgspec.Meta(pattern=r"^(shoe|pad)$"),
+    ]
+    port: Annotated[
+        str,
+        _says(
+            "A stable path such as /dev/tablectl/shoe or /dev/serial/by-id/...; usb:SERIAL; socket://host:port; rfc2217://host:port."
+        ),
+        msgspec.Meta(min_length=1, max_length=1024),
+    ]
+    profile: Annotated[str, _says("Its firmware profile: a name that `tablectl profile list` knows, or a TOML file's path.")]
+    write: Annotated[
+        bool,
+        _says("Whether the host commands that the profile declares (lock, unlock, clear an error) may be sent to it."),
+    ] = False
+
+
+class LedgerConfig(_Section, frozen=True):
+    """The signatures under the record."""
+
+    key: Annotated[
+        str | None,
+        _says(
+            "The signing key's file (`tablectl audit key FILE` makes one), or the name of a systemd credential as "
+            "credential:NAME; left out: one is made in the storage folder."
+        ),
+    ] = None
+    checkpoint_seconds: Annotated[Seconds, _says("How often the record's head is signed and told.")] = 60.0
+
+
+class BrokerConfig(_Section, frozen=True):
+    """The MQTT broker."""
+
+    url: Annotated[str, _says("mqtt://host:port or mqtts://host:port.")]
+    ca: Annotated[str | None, _says("The certificates that the broker's is held against; left out: the system's.")] = None
+    certificate: Annotated[str | None, _says("Our client certificate.")] = None
+    key: Annotated[str | None, _says("Its private key's file, or credential:NAME.")] = None
+    user: Annotated[str | None, _says("A user name, where the broker asks for one.")] = None
+    password: Annotated[str | None, _says("The file that holds the password, or credential:NAME. Never the password itself.")] = (
+        None
+    )
+
+
+class CommandsConfig(_Section, frozen=True):
+    """Commands over MQTT."""
+
+    accept: Annotated[
+        tuple[Literal["certificate", "signature", "open"], ...],
+        _says(
+            "How who commands is known: by the broker's access list (certificate: cmd/NAME/PERSON), by a signature in the "
+            "command, or not at all (open: only for a broker on this machine's loopback)."
+        ),
+    ] = ("signature",)
+
+
+class PersonConfig(_Section, frozen=True):
+    """Somebody who may command this table. Who may rule is a supervisor to the game too."""
+
+    name: Annotated[
+        str,
+        _says(
+            "As in the record and in the certificate's common name.", min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$"
+        ),
+    ]
+    may: Annotated[tuple[CommandName, ...], _says("The commands this person may give.")]
+    key: Annotated[str | None, _says("The public key that this person's commands are signed with (NAME+ID+BASE64).")] = None
+
+
+class MetricsConfig(_Section, frozen=True):
+    """Figures for Prometheus."""
+
+    listen: Annotated[
+        str,
+        _says("Address and port on which /metrics is served; keep it on loopback or in the pit's own network."),
+        msgspec.Meta(pattern=r"^(\[[0-9a-fA-F:]+\]|[0-9.]+|localhost):[0-9]{1,5}$"),
+    ]
+
+
+class TableConfig(_Section, frozen=True):
+    """A live table."""
+
+    table: TableSection
+    storage: StorageConfig
+    devices: Annotated[tuple[DeviceConfig, ...], _says("The serial devices, one [[devices]] each."), msgspec.Meta(min_length=1)]
+    recording: RecordingConfig = RecordingConfig()
+    ledger: LedgerConfig = LedgerConfig()
+    broker: BrokerConfig | None = None
+    commands: CommandsConfig = CommandsConfig()
+    people: Annotated[
+        tuple[PersonConfig, ...], _says("Who may command this table, one [[people]] each; at least one who may rule.")
+    ]
+    metrics: MetricsConfig | None = None
+
+
+class ConfigFile(msgspec.Struct, frozen=True):
+    """A configuration as it was read, with its digest. `path` is absolute; what it names is relative to its folder."""
+
+    config: TableConfig
+    path: Path
+    digest: str
+    text: str
+
+    @property
+    def name(self) -> TableName:
+        """The table's name in three parts."""
+        section = self.config.table
+        return TableName(section.site, section.pit, section.name)
+
+    @property
+    def supervisors(self) -> frozenset[str]:
+        """Who may rule and acknowledge, to the game."""
+        return frozenset(person.name for person in self.config.people if {"ruling", "ack"} & {*person.may})
+
+    def beside(self, name: str) -> Path:
+        """A path that the file names: as it is when absolute, else beside the file."""
+        return self.path.parent / Path(name).expanduser()
+
+    def fault(self, field: str, message: str) -> ConfigError:
+        """An error at a key of this file, such as `devices[1].port`."""
+        return ConfigError(message, where=str(self.path), line=line_of(self.text, field), field=field)
+
+
+def load(path: Path) -> ConfigFile:
+    """Read a configuration. Raises `ConfigError` with file, line and key for what cannot be."""
+    config, data = read_toml(path, TableConfig)
+    found = ConfigFile(config, path.absolute(), digest(data), data.decode())
+    _check(found)
+    return found
+
+
+def _check(found: ConfigFile) -> None:
+    """What the types cannot say."""
+    config = found.config
+    try:
+        _ = found.name
+    except ConfigError as error:
+        field = {"table": "name"}.get(error.field or "", error.field)
+        raise found.fault(f"table.{field}", error.message) from None
+    for section, names in (
+        ("devices", [device.name for device in config.devices]),
+        ("people", [person.name for person in config.people]),
+    ):
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise found.fault(f"{section}[{index}].name", f"{name!r} is there twice")
+    if not found.supervisors:
+        raise found.fault("people", 'nobody may rule: give at least one [[people]] with may = ["ruling"]')
+    if not any(device.name == "shoe" for device in config.devices):
+        raise found.fault("devices", "there is no shoe among them")
+    broker = config.broker
+    if broker is not None:
+        if not re.match(r"mqtts?://", broker.url):
+            raise found.fault("broker.url", "no broker address: it begins with mqtt:// or mqtts://")
+        if (broker.certificate is None) != (broker.key is None):
+            raise found.fault("broker.certificate", "certificate and key go together")
+        if "open" in config.commands.accept and not _is_loopback(broker.url):
+            raise found.fault("commands.accept", "open is only for a broker on this machine's loopback")
+
+
+def _is_loopback(url: str) -> bool:
+    return re.match(r"mqtts?://(?:[^@/]*@)?(?:127(?:\.[0-9]+){3}|localhost|\[::1\])(?::[0-9]+)?/?$", url) is not None

@@ -1,0 +1,1 @@
+"""One live table: devices, game, ledger and publishing, wired together."""
