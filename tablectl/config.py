@@ -39,8 +39,8 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
-def _says(text: str, **meta: object) -> msgspec.Meta:
-    return msgspec.Meta(description=text, **meta)  # type: ignore[arg-type]
+def _says(text: str) -> msgspec.Meta:
+    return msgspec.Meta(description=text)
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,9 +133,7 @@ class BrokerConfig(_Section, frozen=True):
     certificate: Annotated[str | None, _says("Our client certificate.")] = None
     key: Annotated[str | None, _says("Its private key's file, or credential:NAME.")] = None
     user: Annotated[str | None, _says("A user name, where the broker asks for one.")] = None
-    password: Annotated[str | None, _says("The file that holds the password, or credential:NAME. Never the password itself.")] = (
-        None
-    )
+    password: Annotated[str | None, _says("The file that holds the password, or credential:NAME.")] = None
 
 
 class CommandsConfig(_Section, frozen=True):
@@ -179,6 +177,7 @@ class TableConfig(_Section, frozen=True):
     table: TableSection
     storage: StorageConfig
     devices: Annotated[tuple[DeviceConfig, ...], _says("The serial devices, one [[devices]] each."), msgspec.Meta(min_length=1)]
+    people: Annotated[tuple[PersonConfig, ...], _says("Who may command this table, one [[people]] each; one at least may rule.")]
     recording: RecordingConfig = RecordingConfig()
     ledger: LedgerConfig = LedgerConfig()
     broker: BrokerConfig | None = None
