@@ -153,9 +153,8 @@ class PersonConfig(_Section, frozen=True):
 
     name: Annotated[
         str,
-        _says(
-            "As in the record and in the certificate's common name.", min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$"
-        ),
+        _says("As in the record and in the certificate's common name."),
+        msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,64}$"),
     ]
     may: Annotated[tuple[CommandName, ...], _says("The commands this person may give.")]
     key: Annotated[str | None, _says("The public key that this person's commands are signed with (NAME+ID+BASE64).")] = None
@@ -182,9 +181,6 @@ class TableConfig(_Section, frozen=True):
     ledger: LedgerConfig = LedgerConfig()
     broker: BrokerConfig | None = None
     commands: CommandsConfig = CommandsConfig()
-    people: Annotated[
-        tuple[PersonConfig, ...], _says("Who may command this table, one [[people]] each; at least one who may rule.")
-    ]
     metrics: MetricsConfig | None = None
 
 
