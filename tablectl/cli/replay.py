@@ -100,7 +100,8 @@ class Recorded(NamedTuple):
 @click.option(
     "--supervisor", "supervisors", multiple=True, metavar="NAME", help="Who may rule; again for each.  [default: anybody]"
 )
-@click.option("--ledger", metavar="FILE", help="Keep the ledger in this file (it must be new).")
+@click.option("--ledger", metavar="FILE", help="Keep the ledger in this file (a new one, but with --resume).")
+@click.option("--resume", is_flag=True, help="Go on with the --ledger of a replay that was cut.")
 @click.option("--site", default="site", show_default=True, help="The site in the topics.")
 @click.option("--pit", default="pit", show_default=True, help="The pit in the topics.")
 @click.option("--table", "name", default="table", show_default=True, help="The table in the topics.")
@@ -127,6 +128,7 @@ def replay(
     lang: str | None,
     supervisors: tuple[str, ...],
     ledger: str | None,
+    resume: bool,
     site: str,
     pit: str,
     name: str,
@@ -137,6 +139,9 @@ def replay(
 
     FILE is a native recording, which names its profiles and its house; or --shoe and --pad take any tool's log, one port each,
     merged by time. Prints what happens in words, or with --json every notice as a line of JSON.
+
+    With --ledger FILE --resume a replay that was cut goes on where its ledger ends; the ledger is the same in the end, to the
+    byte.
 
     With --listen the table takes rulings and acknowledgements (see `tablectl rule`) while the recording plays, and stays when it
     is over until Ctrl-C or SIGTERM ends it; that is then its ordinary end. Their times are in the recording's time.
@@ -152,6 +157,8 @@ def replay(
     broker = Address.parse(mqtt) if mqtt else None
     if listen and broker is None:
         raise UsageError("where to? rulings come over --mqtt", field="--listen")
+    if resume and ledger is None:
+        raise UsageError("which one? give the --ledger to go on with", field="--resume")
     lines = Lines(extra) if extra else None
     if lines:
         lines.check()
@@ -167,6 +174,7 @@ def replay(
         table,
         pin,
         ledger=Path(ledger) if ledger else None,
+        resume=resume,
         broker=broker,
         batch=BATCH if speed is None else 1,
         patience=mqtt_wait,

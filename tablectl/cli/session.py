@@ -17,14 +17,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tablectl.cli.feeding import Feeding
-from tablectl.errors import BrokerError
+from tablectl.errors import BrokerError, LedgerError
 from tablectl.game.table import Table
 from tablectl.game.view import encode as encode_view
 from tablectl.ledger.pin import Pin
+from tablectl.ledger.reader import Reader
+from tablectl.ledger.refold import all_entries, refold
 from tablectl.ledger.store import Ledger
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.publisher import Publisher
 from tablectl.notices import Notice
+from tablectl.observations import Ack, Ruling
+from tablectl.observations import decode as decode_observation
 from tablectl.observations import encode as encode_observation
 from tablectl.recording.sources import Seen
 
@@ -37,7 +41,9 @@ BATCH = 500
 class Session:
     """A table, its ledger (None: none is kept), and its publisher. A context manager: leaving it commits what was seen.
 
-    `patience` is how many seconds the broker has to answer at the beginning, and to take what is untold at the end.
+    `resume` goes on with the ledger of a replay that was cut: the table is folded again from it, and what it holds of the stream
+    is passed over. `patience` is how many seconds the broker has to answer at the beginning, and to take what is untold at the
+    end.
     """
 
     def __init__(
@@ -46,6 +52,7 @@ class Session:
         pin: Pin,
         *,
         ledger: Path | None = None,
+        resume: bool = False,
         broker: Address | None = None,
         batch: int = BATCH,
         patience: float = 60.0,
@@ -54,6 +61,8 @@ class Session:
     ) -> None:
         self._pin = pin
         self._path = ledger
+        self._resume = resume
+        self._known: _Known | None = None
         self._broker = broker
         self._batch = batch
         self._patience = patience
@@ -79,9 +88,13 @@ class Session:
             if path is None and self._broker is not None:
                 path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tablectl-"))) / "replay.db"
             if path is not None:
-                ledger = Ledger.create(path, self._pin)
+                ledger = Ledger.resume(path, self._pin) if self._resume else Ledger.create(path, self._pin)
                 stack.callback(self._unmake, ledger)  # after it was closed
                 self._ledger = stack.enter_context(ledger)
+                if self._resume:
+                    reader = stack.enter_context(Reader(path))
+                    refold(reader, self._table)
+                    self._known = _Known(reader)
             if path is not None and self._broker is not None:
                 self._publisher = stack.enter_context(Publisher(path, self._broker))
                 self._publisher.wait_online(min(self._patience, 10.0))
@@ -95,12 +108,20 @@ class Session:
 
     def _unmake(self, ledger: Ledger) -> None:
         """Remove a ledger that never came to hold anything: the corrected call must not find it in its way."""
-        if ledger.last == 1:
+        if ledger.last == 1 and not self._resume:
             for name in (ledger.path.name, f"{ledger.path.name}-wal", f"{ledger.path.name}-shm"):
                 ledger.path.with_name(name).unlink(missing_ok=True)
 
     def take(self, seen: Seen) -> list[bytes]:
-        """Feed one observation; gives the notices that follow, which may not be committed yet."""
+        """Feed one observation; gives the notices that follow, which may not be committed yet.
+
+        Of a replay that goes on: none, and nothing is fed, while the ledger knows the observation. Raises `LedgerError` when it
+        knows another one.
+        """
+        if self._known is not None:
+            if self._known.has(seen):
+                return []
+            self._known = None
         self._append(None)
         lines = self._feeding.feed(seen.observation, where=seen.where)
         self._unwritten += lines
@@ -136,6 +157,24 @@ class Session:
             observation, lines = self._newest
             self._ledger.append(observation, lines, view)
         self._newest = None
+
+
+class _Known:
+    """The observations that a ledger holds, met again in a stream. What was ruled over MQTT stands between them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._left = (entry for entry in all_entries(reader) if entry.kind == "observation")
+        self._where = str(reader.path)
+
+    def has(self, seen: Seen) -> bool:
+        """Whether the ledger holds this one next; False when it has ended. Raises `LedgerError` when it holds another."""
+        body = encode_observation(seen.observation)
+        for entry in self._left:
+            if entry.body == body:
+                return True
+            if not isinstance(decode_observation(entry.body), Ack | Ruling):
+                raise LedgerError(f"entry {entry.seq} is not what the recording has there ({seen.where})", where=self._where)
+        return False
 
 
 def with_bar(stream: Iterator[Seen], *, size: int, position: Callable[[], int]) -> Iterator[Seen]:
