@@ -35,6 +35,7 @@ missing_packages() {
     fi
     ldconfig -p 2>/dev/null | grep -q 'libzbar\.so\.0' || printf ' libzbar0'
     command -v mosquitto >/dev/null 2>&1 || printf ' mosquitto'
+    command -v systemd-analyze >/dev/null 2>&1 || printf ' systemd'
 }
 
 # Debian starts a broker on port 1883 when it installs mosquitto, and again at every boot. We need only the program: systemd's

@@ -40,6 +40,7 @@ class Machine:
         self.has("python3", YES)
         self.has("ldconfig", "echo '	libzbar.so.0 (libc6,x86-64) => /lib/libzbar.so.0'")
         self.has("mosquitto", YES)
+        self.has("systemd-analyze", YES)
 
     def has(self, name: str, body: str) -> None:
         """Put a command there that notes how it was called."""
@@ -92,6 +93,13 @@ def test_a_machine_that_is_no_debian(machine: Machine) -> None:
     result = machine.prepare()
     assert result.returncode == 1
     assert result.stderr == "tablectl: this needs packages that you must install first (by their Debian names): mosquitto\n"
+
+
+def test_the_tools_that_hold_the_units_come_with_systemd(machine: Machine) -> None:
+    machine.lacks("systemd-analyze")
+    assert machine.prepare().stderr == (
+        "tablectl: this needs packages that you must install first (by their Debian names): systemd\n"
+    )
 
 
 def test_a_python_without_venv(machine: Machine) -> None:
