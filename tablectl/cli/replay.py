@@ -31,6 +31,7 @@ from tablectl.recording.logs import Log
 from tablectl.recording.native import profiles_of
 from tablectl.recording.player import merge, paced
 from tablectl.recording.sources import Decoding, Seen, merged
+from tablectl.recording.table_lines import is_live
 from tablectl.settings import digest_of
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.decoder import Decoder
@@ -165,7 +166,8 @@ def replay(
     pin = _pin(recorded, house_file, TableName(site, pit, name), extra, lang, supervisors)
     waiting = _Waiting()
     chunks = paced(merge(*recorded.logs), speed, waiting, time.monotonic)
-    decoding = Decoding({port: Decoder(found.profile, port) for port, found in recorded.profiles.items()})
+    decoders = {port: Decoder(found.profile, port) for port, found in recorded.profiles.items()}
+    decoding = Decoding(decoders, live=any(is_live(log.header) for log in recorded.logs))
     stream = decoding.observed(chunks)
     if lines:
         stream = merged(stream, (Seen(where, observation) for where, observation in lines))
@@ -198,7 +200,9 @@ def replay(
     for warning in (warning for log in recorded.logs for warning in log.warnings):
         say(warning)
     bad = any(log.damaged for log in recorded.logs) or (lines is not None and lines.exit_code)
-    bad |= _told_senseless(recorded, decoding)
+    for warning in decoding.warnings:
+        say(f"{recorded.logs[0].path}: {warning}")
+    bad |= bool(decoding.damaged) | _told_senseless(recorded, decoding)
     return 1 if bad else session.exit_code if check else 0
 
 
@@ -231,7 +235,7 @@ def _one_recording(file: str, opened: Callable[..., Log], ports: Mapping[str, tu
     log = opened(file)
     named = profiles_of(log.header)
     named |= {port: profile for port, (_, profile) in ports.items() if profile}
-    if not named:
+    if not named and not is_live(log.header):
         raise UsageError("names no profile; give --shoe-profile, or import the log with --profile", where=file)
     return Recorded([log], {port: profiles.load(name) for port, name in named.items()}, log.header.get("house", ""))
 

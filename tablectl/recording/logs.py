@@ -19,7 +19,7 @@ from tablectl.errors import InputError
 from tablectl.recording.chunks import Chunk, Direction, pieces
 from tablectl.recording.stamps import Base, Stamps
 
-__all__ = ["HEAD_LIMIT", "LINE_LIMIT", "Head", "Importer", "Line", "Log", "Options", "Reading", "head_of"]
+__all__ = ["FAULTS_TOLD", "HEAD_LIMIT", "LINE_LIMIT", "Head", "Importer", "Line", "Log", "Options", "Reading", "head_of"]
 
 HEAD_LIMIT = 1 << 16
 """The bytes at the beginning of a file that tell which tool wrote it."""
@@ -29,6 +29,8 @@ LINE_LIMIT = 1 << 20
 
 BLOCK = 1 << 16
 FAULTS_TOLD = 20
+"""So many bad lines are told one by one."""
+
 SNIFFED = 200
 
 

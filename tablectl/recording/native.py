@@ -17,6 +17,9 @@ comment. Above the first chunk, `# key: value` says what the recording is of:
 | `zone` | the zone of the clock on the wall |
 | `time` | `none`: the log knew no times; what stands in their place only counts the chunks, so that `sort` keeps the order |
 | `source.N` | the log that was imported |
+| `ledger` | the ledger of a live table that this was recorded for |
+
+In the recording of a live table `profile.table: table` stands for no firmware: what is on that port, `table_lines` tells.
 
 Seconds are written with at least ten digits, so that text order is time order. `grep` loses the header: a recording without one
 is read, and that is said.
@@ -32,8 +35,9 @@ from tablectl.errors import InputError, UsageError
 from tablectl.recording.chunks import CHUNK_LIMIT, Chunk, Direction, checked_port, pieces
 from tablectl.recording.logs import Head, Importer, Line, Reading
 from tablectl.recording.stamps import LATEST
+from tablectl.recording.table_lines import LIVE
 
-__all__ = ["FIRST_LINE", "IMPORTER", "NO_TIMES", "Writer", "header_of", "profiles_of"]
+__all__ = ["FIRST_LINE", "IMPORTER", "NO_TIMES", "Writer", "header_lines", "header_of", "line_of", "profiles_of"]
 
 FIRST_LINE = "# tablectl recording 1"
 NO_TIMES = {"time": "none"}
@@ -59,13 +63,7 @@ class Writer:
         header = header or {}
         self._counts = header.get("time") == NO_TIMES["time"]
         self._last = 0
-        lines = [FIRST_LINE]
-        for key, value in header.items():
-            line = f"# {key}: {value.strip()}"
-            if not _HEADER.fullmatch(line) or not value.isprintable():
-                raise UsageError(f"the header line {line!r} does not fit a recording")
-            lines.append(line)
-        out.write("".join(f"{line}\n" for line in lines).encode())
+        out.write(header_lines(header))
 
     def write(self, chunk: Chunk) -> None:
         """Write one chunk, in as many lines as its length asks for."""
@@ -75,9 +73,24 @@ class Writer:
                 at, self._last = self._last, self._last + 1
             else:
                 at = self._last = self._last if chunk.at is None else chunk.at
-            seconds, micros = divmod(at, 1_000_000)
-            line = f"({seconds:010d}.{micros:06d}) {chunk.port} {chunk.direction} {piece.hex(' ').upper()}\n"
-            self._out.write(line.encode("ascii"))
+            self._out.write(line_of(at, chunk.port, chunk.direction, piece))
+
+
+def header_lines(header: Mapping[str, str]) -> bytes:
+    """What a recording begins with. Raises `UsageError` for a key or a value that no line can hold."""
+    lines = [FIRST_LINE]
+    for key, value in header.items():
+        line = f"# {key}: {value.strip()}"
+        if not _HEADER.fullmatch(line) or not value.isprintable():
+            raise UsageError(f"the header line {line!r} does not fit a recording")
+        lines.append(line)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def line_of(at: int, port: str, direction: Direction, data: bytes) -> bytes:
+    """The line of a chunk: `at` in microseconds since 1970, at most `CHUNK_LIMIT` bytes."""
+    seconds, micros = divmod(at, 1_000_000)
+    return f"({seconds:010d}.{micros:06d}) {port} {direction} {data.hex(' ').upper()}\n".encode("ascii")
 
 
 def header_of(head: Head) -> dict[str, str]:
@@ -93,8 +106,9 @@ def header_of(head: Head) -> dict[str, str]:
 
 
 def profiles_of(header: Mapping[str, str]) -> dict[str, str]:
-    """The firmware profile of each port that the header names."""
-    return {key.removeprefix("profile."): name for key, name in header.items() if key.startswith("profile.")}
+    """The firmware profile of each port that the header names; what a live table says itself has none."""
+    named = {key: name for key, name in header.items() if (key, name) not in LIVE.items()}
+    return {key.removeprefix("profile."): name for key, name in named.items() if key.startswith("profile.")}
 
 
 def sniff(head: Head) -> bool:
