@@ -15,7 +15,7 @@ import msgspec
 
 from tablectl.errors import ConfigError
 
-__all__ = ["MAX_NAME", "Pin", "Pinned", "TableName", "decode", "encode", "session"]
+__all__ = ["MAX_NAME", "Follows", "Pin", "Pinned", "TableName", "decode", "encode", "session"]
 
 MAX_NAME = 64
 """The longest name of a site, a pit or a table, in characters."""
@@ -59,12 +59,24 @@ class Pinned(msgspec.Struct, frozen=True):
     digest: str | None
 
 
+class Follows(msgspec.Struct, frozen=True):
+    """The ledger before this one: its session, how many entries it has, and the root of their tree in hexadecimal."""
+
+    session: str
+    size: int
+    root: str
+
+
 class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     """The table, its rules, its devices and the software.
 
     `profiles` are the firmware profiles by port; `supervisors` who may rule, where not anybody may. `opened` is when the ledger
     was begun (`tablectl.instants`): it keeps two ledgers of one table apart. A replay leaves it None and names its recordings in
     `sources` instead, so that it can be repeated to the byte.
+
+    Three are said of a ledger's beginning, in its first entry alone, and are left out of the bytes where they are None: `follows`
+    is the table's ledger before this one, `carried` the table's standing that was taken over from it, `signer` the public key
+    (`tablectl.ledger.keys`) that signs the heads until a `key` entry names another.
     """
 
     software: str
@@ -75,15 +87,25 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     supervisors: tuple[str, ...] = ()
     opened: str | None = None
     sources: tuple[Pinned, ...] = ()
+    follows: Follows | None = None
+    carried: msgspec.Raw | None = None
+    signer: str | None = None
 
 
-_ENCODER = msgspec.json.Encoder(order="deterministic")
+BEGINNING = ("follows", "carried", "signer")
+"""What is said in a ledger's first entry alone."""
+
 _DECODER = msgspec.json.Decoder(Pin)
 
 
 def encode(pin: Pin) -> bytes:
     """The pin as an entry's body."""
-    return _ENCODER.encode(pin)
+    said = {name: getattr(pin, name) for name in pin.__struct_fields__}
+    said["profiles"] = dict(sorted(pin.profiles.items()))
+    for name in BEGINNING:
+        if said[name] is None:
+            del said[name]
+    return msgspec.json.encode({"pin": 1, **said})
 
 
 def decode(body: bytes) -> Pin:

@@ -2,7 +2,7 @@
 
 Entries are append-only, and the file itself says so: triggers refuse a change, a removal, and a number that is not the next one
 (which also stops `INSERT OR REPLACE`, whose hidden delete fires no trigger). This guards against our own mistakes and a careless
-hand in the `sqlite3` shell, not against someone who drops the triggers.
+hand in the `sqlite3` shell; what is done by someone who drops the triggers is found by the chain and by signed checkpoints.
 
 The file is in WAL mode and the writer commits with `synchronous=FULL`: what `commit` returned from survives a power cut. Readers
 are other connections, one a thread, and see committed entries only.
@@ -17,13 +17,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tablectl.errors import LedgerError
+from tablectl.ledger import chain
 
-__all__ = ["BUSY_SECONDS", "check", "connect", "faults", "lay_out"]
+__all__ = ["BUSY_SECONDS", "ROWS", "check", "connect", "faults", "lay_out"]
 
 APPLICATION = 0x7461626C
 """`tabl`: what SQLite's header says whose file this is."""
 
-VERSION = 1
+VERSION = 2
+ROWS = "SELECT seq, CAST(kind AS BLOB), body, chain FROM entries ORDER BY seq"
+"""All entries as `tablectl.ledger.chain.walk` takes them."""
+
 BUSY_SECONDS = 5.0
 """How long a write waits for another connection's."""
 
@@ -31,7 +35,8 @@ _TABLES = """
 CREATE TABLE entries (
     seq INTEGER PRIMARY KEY CHECK (seq > 0),
     kind TEXT NOT NULL CHECK (kind <> ''),
-    body BLOB NOT NULL
+    body BLOB NOT NULL,
+    chain BLOB NOT NULL CHECK (length(chain) = 32)
 ) STRICT;
 CREATE INDEX notices ON entries (seq) WHERE kind = 'notice';
 CREATE TRIGGER entries_without_gap BEFORE INSERT ON entries
@@ -41,6 +46,18 @@ CREATE TRIGGER entries_unchanged BEFORE UPDATE ON entries
 BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER entries_kept BEFORE DELETE ON entries
 BEGIN SELECT raise(ABORT, 'the ledger is append-only'); END;
+CREATE TABLE checkpoints (
+    size INTEGER PRIMARY KEY CHECK (size > 0),
+    at TEXT NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER checkpoints_forward BEFORE INSERT ON checkpoints
+WHEN NEW.size IS NULL OR NEW.size <= (SELECT coalesce(max(size), 0) FROM checkpoints) OR NEW.size > (SELECT max(seq) FROM entries)
+BEGIN SELECT raise(ABORT, 'a checkpoint must be of more entries than the last, and of no more than there are'); END;
+CREATE TRIGGER checkpoints_unchanged BEFORE UPDATE ON checkpoints
+BEGIN SELECT raise(ABORT, 'a checkpoint is kept as it was signed'); END;
+CREATE TRIGGER checkpoints_kept BEFORE DELETE ON checkpoints
+BEGIN SELECT raise(ABORT, 'a checkpoint is kept as it was signed'); END;
 CREATE TABLE latest (
     name TEXT PRIMARY KEY,
     seq INTEGER NOT NULL,
@@ -74,8 +91,10 @@ def faults(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", None)
-        if code is None:  # raised by the module itself: our own mistake, such as a connection used after it was closed
+        if code is None and isinstance(error, sqlite3.ProgrammingError):  # our own mistake: a connection used after it was closed
             raise
+        if code is None:  # raised by the module itself, which found text that is none
+            raise LedgerError(f"is damaged ({error})", where=str(path)) from error
         meaning = _MEANINGS.get(code & 0xFF, "cannot be used")
         raise LedgerError(f"{meaning} ({error})", where=str(path)) from error
     except OSError as error:
@@ -114,7 +133,8 @@ def lay_out(connection: sqlite3.Connection, first: bytes) -> None:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("INSERT INTO entries VALUES (1, 'pin', ?)", (first,))
+    linked = chain.link(chain.START, chain.leaf(1, "pin", first))
+    connection.execute("INSERT INTO entries VALUES (1, 'pin', ?, ?)", (first, linked))
     connection.execute("INSERT INTO latest VALUES ('pin', 1, ?)", (first,))
     connection.execute("COMMIT")
 

@@ -126,14 +126,16 @@ def test_the_latest_of_what_is_retained_is_kept_with_its_number(ledger: Ledger) 
         "UPDATE entries SET seq = 9 WHERE seq = 3",
         "DELETE FROM entries WHERE seq = 3",
         "DELETE FROM entries",
-        "INSERT INTO entries VALUES (2, 'notice', x'00')",
-        "INSERT OR REPLACE INTO entries VALUES (2, 'notice', x'00')",
-        "INSERT INTO entries VALUES (9, 'notice', x'00')",
-        "INSERT INTO entries VALUES (0, 'notice', x'00')",
-        "INSERT INTO entries (kind, body) VALUES ('notice', x'00')",
-        "INSERT INTO entries VALUES (4, '', x'00')",
-        "INSERT INTO entries VALUES (4, 'notice', NULL)",
-        "INSERT INTO entries VALUES (4, 'notice', 7)",
+        "INSERT INTO entries VALUES (2, 'notice', x'00', zeroblob(32))",
+        "INSERT OR REPLACE INTO entries VALUES (2, 'notice', x'00', zeroblob(32))",
+        "INSERT INTO entries VALUES (9, 'notice', x'00', zeroblob(32))",
+        "INSERT INTO entries VALUES (0, 'notice', x'00', zeroblob(32))",
+        "INSERT INTO entries (kind, body, chain) VALUES ('notice', x'00', zeroblob(32))",
+        "INSERT INTO entries VALUES (4, '', x'00', zeroblob(32))",
+        "INSERT INTO entries VALUES (4, 'notice', x'00', x'00')",
+        "INSERT INTO entries VALUES (4, 'notice', x'00', NULL)",
+        "INSERT INTO entries VALUES (4, 'notice', NULL, zeroblob(32))",
+        "INSERT INTO entries VALUES (4, 'notice', 7, zeroblob(32))",
     ],
 )
 def test_the_file_itself_refuses_to_be_changed(ledger: Ledger, change: str) -> None:
@@ -254,7 +256,7 @@ def _another_program(path: Path) -> None:
 def _a_later_version(path: Path) -> None:
     Ledger.create(path, PIN).close()
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 3")
     connection.close()
 
 
@@ -292,11 +294,11 @@ def _pin_unreadable(path: Path) -> None:
         (lambda path: path.write_text("a shopping list\n" * 100), "is no ledger: not an SQLite file"),
         (lambda path: path.write_bytes(b"x"), "is no ledger"),
         (_another_program, "is no ledger: another program's file"),
-        (_a_later_version, "is a ledger of version 2; this program reads version 1"),
+        (_a_later_version, "is a ledger of version 3; this program reads version 2"),
         (_cut_off, "is damaged"),
         (_scribbled, "is damaged"),
         (_without_pin, "is damaged"),
-        (_pin_unreadable, "is damaged: its pin cannot be read"),
+        (_pin_unreadable, "is damaged: its latest pin is not that of its entries"),
         (lambda path: path.mkdir(), "there is no such ledger"),
         (lambda path: None, "there is no such ledger"),
     ],
