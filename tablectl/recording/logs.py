@@ -3,7 +3,7 @@
 Reading is lazy and its memory bounded, whatever the file holds. A line that is not what the tool writes is counted, told with
 file, line and field, and passed over; what stands before and after it is kept. Where not even the first line fits, the file is
 no log of that tool, and that is an error. A last line without its end is a recording that was cut off: it is told, and
-no fault.
+no fault. A file that gzip packed is read as what is in it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from tablectl.errors import InputError
 from tablectl.recording.chunks import Chunk, Direction, pieces
+from tablectl.recording.packed import BLOCK, unpacked, unpacked_size
 from tablectl.recording.stamps import Base, Stamps
 
 __all__ = ["FAULTS_TOLD", "HEAD_LIMIT", "LINE_LIMIT", "Head", "Importer", "Line", "Log", "Options", "Reading", "head_of"]
@@ -27,7 +28,6 @@ HEAD_LIMIT = 1 << 16
 LINE_LIMIT = 1 << 20
 """A longer line is no tool's."""
 
-BLOCK = 1 << 16
 FAULTS_TOLD = 20
 """So many bad lines are told one by one."""
 
@@ -111,6 +111,11 @@ class Reading:
         """Report that the log ends in the middle of something."""
         self.warnings.append(f"{self.path}:{number}: the log was cut off here: {message}")
 
+    def _spoiled(self, message: str) -> None:
+        """Report that the file itself cannot be read further."""
+        self.damaged += 1
+        self.warn(message)
+
     def lines(self, limit: int = LINE_LIMIT) -> Iterator[Line]:
         """The file's lines; one of more than `limit` bytes comes in parts."""
         number, first = 1, True
@@ -151,10 +156,10 @@ class Reading:
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
-        """The file; a disk that fails while it is read is an `InputError`."""
+        """The file, unpacked; a disk that fails while it is read is an `InputError`."""
         try:
             with self.path.open("rb", buffering=BLOCK) as file:
-                yield file
+                yield unpacked(file, self.warn, self._spoiled)
         except OSError as error:
             raise _unreadable(self.path, error) from None
 
@@ -176,7 +181,8 @@ class Importer:
 class Log:
     """A log that was opened. Iterate over it for its chunks; `warnings` and `damaged` grow meanwhile.
 
-    `format` is the importer's name; `header` holds what a native recording says of itself; `size` is the file's in bytes.
+    `format` is the importer's name; `header` holds what a native recording says of itself; `size` is the file's in bytes,
+    unpacked.
     """
 
     def __init__(
@@ -186,7 +192,7 @@ class Log:
         self.format = name
         self.port = options.port
         self.header = dict(header)
-        self.size = path.stat().st_size
+        self.size = unpacked_size(path)
         self._importer = importer
         self._head = head
         self._options = options
@@ -207,7 +213,7 @@ class Log:
 
     @property
     def position(self) -> int:
-        """The bytes of the file that were read, so far: for a progress bar."""
+        """The bytes that were read, so far, unpacked: for a progress bar, and to find a place in a recording again."""
         return self._reading.position
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -229,15 +235,16 @@ class Log:
 def head_of(path: Path) -> Head:
     """Read how a file begins. Raises `InputError` when it cannot be read, is no file, or is empty."""
     where = str(path)
+    told: list[str] = []
     try:
         if path.exists() and not path.is_file():
             raise InputError("is no file that can be read twice; save it to one first", where=where)
         with path.open("rb") as file:
-            data = file.read(HEAD_LIMIT)
+            data = unpacked(file, told.append, told.append).read(HEAD_LIMIT)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if not data:
-        raise InputError("is empty", where=where)
+        raise InputError(told[0] if told else "is empty", where=where)
     lines = data.split(b"\n", SNIFFED)
     if len(data) == HEAD_LIMIT or len(lines) > SNIFFED or not lines[-1]:
         lines.pop()  # cut by our limit, or what follows the last line feed
