@@ -1,36 +1,62 @@
 """The game folded again from a ledger: what was seen gives what was said, to the byte.
 
 A table that was stopped, or killed, goes on from here, and an inspector sees here that nothing was said which the observations do
-not give. The entries are read in order; the notices are made anew and held against those that stand there.
+not give. The entries are read in order; the notices are made anew and held against those that stand there. A pin that comes later
+than the first changes who may rule, and the language, from there on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tablectl.errors import InputError, LedgerError
-from tablectl.game.table import Table
-from tablectl.ledger.reader import Entry, Reader
-from tablectl.notices import encode
-from tablectl.observations import decode
+import msgspec
 
-__all__ = ["Fold", "all_entries", "refold"]
+from tablectl.errors import ConfigError, InputError, LedgerError
+from tablectl.game.table import Table
+from tablectl.houses.rules import House
+from tablectl.ledger import pin as pins
+from tablectl.ledger.pin import Pin
+from tablectl.ledger.reader import Entry, Reader
+from tablectl.notices import Notice, encode
+from tablectl.observations import Observation, decode
+from tablectl.texts import Texts
+
+__all__ = ["Folding", "all_entries", "apply_pin", "refold", "table_of"]
 
 _PAGE = 2000
 
 
-class Fold:
+def table_of(pin: Pin, house: House) -> Table:
+    """The table with which a ledger of this first pin begins. Raises `ValueError` when what it takes over cannot be read."""
+    table = Table(house, language=pin.language, supervisors=frozenset(pin.supervisors) or None)
+    if pin.carried is not None:
+        from tablectl.game.carried import take_over
+
+        take_over(table, bytes(pin.carried))
+    return table
+
+
+def apply_pin(table: Table, pin: Pin) -> None:
+    """What a further pin changes for the game: who may rule, and the language."""
+    table.supervisors = frozenset(pin.supervisors) or None
+    table.texts = Texts.of(pin.language)
+
+
+class Folding:
     """Entries taken in one by one. `observations` counts those folded, `last` is the number of the last entry.
 
     Where another kind of entry stands between an observation and its notices, or a notice is another than the observation gives,
     `take` raises `LedgerError` that names the entry.
     """
 
-    def __init__(self, table: Table, *, where: str) -> None:
+    def __init__(
+        self, table: Table, *, where: str, told: Callable[[Observation, tuple[Notice, ...]], object] | None = None
+    ) -> None:
         self.table = table
         self.observations = 0
         self.last = 0
         self._where = where
+        self._told = told
         self._due: list[bytes] = []
         self._cause = 0
 
@@ -53,8 +79,16 @@ class Fold:
             except InputError as error:
                 raise self._fault(entry.seq, f"cannot be read as an observation: {error.message}") from None
             self._cause = entry.seq
-            self._due = [encode(notice) for notice in reversed(self.table.feed(observation))]
+            notices = self.table.feed(observation)
+            self._due = [encode(notice) for notice in reversed(notices)]
             self.observations += 1
+            if self._told is not None:
+                self._told(observation, notices)
+        elif entry.kind == "pin" and entry.seq > 1:
+            try:
+                apply_pin(self.table, pins.decode(entry.body))
+            except (msgspec.DecodeError, ConfigError) as error:
+                raise self._fault(entry.seq, f"cannot be read as a pin: {error}") from None
 
     def finish(self, seq: int | None = None) -> None:
         """See that all notices of the last observation stood there; `seq` is the entry that stands in their place."""
@@ -72,18 +106,25 @@ def all_entries(reader: Reader, after: int = 0) -> Iterator[Entry]:
         after = page[-1].seq
 
 
-def refold(reader: Reader, table: Table, *, other: Callable[[Entry], object] | None = None) -> Fold:
-    """Bring a fresh `table` to where the ledger ends. `other` is called with each entry that is neither observation nor notice.
+def refold(
+    reader: Reader,
+    table: Table,
+    *,
+    other: Callable[[Entry], object] | None = None,
+    told: Callable[[Observation, tuple[Notice, ...]], object] | None = None,
+) -> Folding:
+    """Bring a fresh `table` to where the ledger ends.
 
-    Raises `LedgerError` at the first entry that is not what this program, with these rules, makes of those before it.
+    `told` hears each observation with its notices, `other` each entry that is neither. Raises `LedgerError` at the first entry
+    that is not what this program, with these rules, makes of those before it.
     """
-    fold = Fold(table, where=str(reader.path))
+    folding = Folding(table, where=str(reader.path), told=told)
     for entry in all_entries(reader):
-        fold.take(entry)
+        folding.take(entry)
         if other is not None and entry.kind not in ("observation", "notice"):
             other(entry)
-    fold.finish()
-    return fold
+    folding.finish()
+    return folding
 
 
 def _differ(due: bytes, found: bytes) -> str:

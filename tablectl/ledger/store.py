@@ -48,8 +48,9 @@ _RETAINED = frozenset({"prompt", "status"})
 
 Kind = Literal["pin", "observation", "notice", "command", "key"]
 _ADD = "INSERT INTO entries VALUES (?, ?, ?, ?)"
-_KEEP = "INSERT INTO latest VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, body = excluded.body"
-_OURS = _RETAINED | {"pin", "state", "checkpoint"}
+_KEEP = """INSERT INTO latest VALUES (?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, body = excluded.body, digest = excluded.digest"""
+_OURS = _RETAINED | {"pin", "checkpoint"}
 
 
 class Head(NamedTuple):
@@ -146,14 +147,22 @@ class Ledger:
                 lock.release()
                 raise
         ledger = cls(path, connection, lock, found)
-        before = found.pin
         if pin is not None:
-            same = {name: getattr(before, name) for name in ("opened", *pins.BEGINNING)}
-            if msgspec.structs.replace(pin, **same) != before:
-                ledger.pin = msgspec.structs.replace(pin, **dict.fromkeys(pins.BEGINNING))
-                body = pins.encode(ledger.pin)
-                ledger._latest["pin"] = (ledger._add("pin", body), body)
+            ledger.repin(pin)
         return ledger
+
+    def repin(self, pin: Pin) -> bool:
+        """Pin what has changed since the pin in force, by a further entry that waits for the first commit; False: nothing has.
+
+        What is said of a ledger's beginning is not said again.
+        """
+        same = {name: getattr(self.pin, name) for name in ("opened", *pins.BEGINNING)}
+        if msgspec.structs.replace(pin, **same) == self.pin:
+            return False
+        self.pin = msgspec.structs.replace(pin, **dict.fromkeys(pins.BEGINNING))
+        body = pins.encode(self.pin)
+        self._latest["pin"] = (self._add("pin", body), body)
+        return True
 
     def append(self, observation: bytes, notices: Sequence[bytes] = (), state: bytes | None = None) -> int:
         """Add an observation, the notices it caused, and the whole table as it is then. Gives the observation's number.
@@ -209,7 +218,7 @@ class Ledger:
                 # Interrupted after the last COMMIT, before we had noted it: what is written is not written again.
                 written: int = connection.execute("SELECT max(seq) FROM entries").fetchone()[0]
                 connection.executemany(_ADD, [entry[:4] for entry in self._waiting if entry.seq > written])
-                connection.executemany(_KEEP, [(name, seq, body) for name, (seq, body) in self._latest.items()])
+                connection.executemany(_KEEP, [_kept(name, seq, body) for name, (seq, body) in self._latest.items()])
             self._note_committed()
             self._waiting.clear()
             self._latest.clear()
@@ -261,7 +270,7 @@ class Ledger:
                 return before
             note = Checkpoint(self.origin, head.size, head.root, at, tuple(extensions)).signed(signer)
             connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", (head.size, at, note))
-            connection.execute(_KEEP, ("checkpoint", head.size, note))
+            connection.execute(_KEEP, _kept("checkpoint", head.size, note))
         return note
 
     def close(self) -> None:
@@ -278,6 +287,11 @@ class Ledger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Commit also when something went wrong: what was seen was seen."""
         self.close()
+
+
+def _kept(name: str, seq: int, body: bytes) -> tuple[str, int, bytes, bytes]:
+    """A row of `latest`. Its digest finds a byte that went bad; who changes the row on purpose can make it anew."""
+    return name, seq, body, chains.leaf(seq, name, body)
 
 
 class _Found(NamedTuple):

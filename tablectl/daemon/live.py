@@ -1,0 +1,151 @@
+"""The table at work: chunks in, recording, decoding, game and ledger, in this order. It belongs to the game's thread.
+
+A chunk is recorded before it is decoded, and the recording is on the disk before the ledger is: so a day's recordings always
+rebuild its ledger, and what a killed table had recorded is taken in when it starts again. What is no device's bytes (a tick, a
+link, a command) goes the same way, as a line of the recording.
+
+When the disk fails, what was taken in waits in memory, in order, and is tried again at each `commit`; the game goes on meanwhile,
+so that the dealer is still told what to do. Nothing of it exists for MQTT's events, for it is not in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from tablectl.errors import LedgerError
+from tablectl.game.table import Table
+from tablectl.game.view import encode as encode_view
+from tablectl.ledger.prometheus import Meter
+from tablectl.ledger.store import Ledger
+from tablectl.notices import Notice
+from tablectl.notices import encode as encode_notice
+from tablectl.observations import Observation
+from tablectl.observations import encode as encode_observation
+from tablectl.recording.chunks import Chunk, pieces
+from tablectl.recording.day import RECORDED, Done
+from tablectl.recording.keeper import Keeper
+from tablectl.recording.sources import Decoding, Remark, Seen
+from tablectl.recording.table_lines import TABLE, RemarkKind, line_of, remark_line
+
+__all__ = ["MOST_WAITING", "Live"]
+
+MOST_WAITING: Final = 50_000
+"""Entries that may wait for a disk that fails; beyond them the table takes nothing more in."""
+
+Tell = Callable[[Observation, tuple[Notice, ...]], object]
+
+
+class Live:
+    """A table that takes in chunks. `tell` hears each observation and what followed, at once and whether committed or not.
+
+    `trouble` is why the record cannot be written at the moment, in words; None while it can.
+    """
+
+    def __init__(self, table: Table, ledger: Ledger, keeper: Keeper, decoding: Decoding, *, meter: Meter, tell: Tell) -> None:
+        self.table = table
+        self.ledger = ledger
+        self.keeper = keeper
+        self.decoding = decoding
+        self.meter = meter
+        self.trouble: str | None = None
+        self._tell = tell
+        self._unrecorded: deque[Chunk] = deque()
+        self._changed = False
+        self._ended = False
+
+    @property
+    def waiting(self) -> int:
+        """How many entries and chunks are not on the disk yet."""
+        return self.ledger.waiting + len(self._unrecorded)
+
+    def take(self, chunk: Chunk) -> list[bytes]:
+        """Take in the next chunk; gives the notices that follow, which are not committed yet."""
+        self._unrecorded.append(chunk)
+        self._record()
+        return self.follow(self.decoding.take(chunk))
+
+    def follow(self, found: Iterable[Seen | Remark]) -> list[bytes]:
+        """Take in what was decoded, and recorded before that; gives the notices that follow."""
+        lines: list[bytes] = []
+        for each in found:
+            if isinstance(each, Seen):
+                lines += self._feed(each.observation)
+            elif each.kind == "command":
+                self.ledger.note("command", each.body)
+                self._changed = True
+        return lines
+
+    def rotate(self, at: int, fresh: Decoding) -> bool:
+        """End this recording and begin another, with fresh decoders. False where the disk does not let us: this one goes on."""
+        if not self._record():
+            return False
+        try:
+            self.keeper.rotate(at)
+        except LedgerError as error:
+            self.trouble = str(error)
+            return False
+        self.follow(self.decoding.finish())
+        self.decoding = fresh
+        self._changed = True
+        return True
+
+    def end(self) -> bool:
+        """The recording ends, and its decoders account for what they keep; then all is committed, or False as in `commit`."""
+        self.follow(self.decoding.finish())
+        self._ended = self._changed = True
+        return self.commit()
+
+    def observe(self, at: int, observation: Observation) -> list[bytes]:
+        """Take in what is no device's bytes. `at` is in microseconds since 1970."""
+        return self._take_line(at, line_of(observation))
+
+    def remark(self, at: int, kind: RemarkKind, body: bytes) -> None:
+        """Take in a remark: a command as the ledger keeps it, or how the daemon began."""
+        self._take_line(at, remark_line(kind, body))
+
+    def _take_line(self, at: int, line: bytes) -> list[bytes]:
+        return [notice for piece in pieces(line) for notice in self.take(Chunk(at, TABLE, "<", piece))]
+
+    def _feed(self, observation: Observation) -> list[bytes]:
+        notices = self.table.feed(observation)
+        lines = [encode_notice(notice) for notice in notices]
+        self.ledger.append(encode_observation(observation), lines)
+        self._changed = True
+        self.meter.take(observation, notices)
+        self._tell(observation, notices)
+        return lines
+
+    def commit(self) -> bool:
+        """Put what was taken in onto the disk. False: that is not possible at the moment, and `trouble` says why."""
+        if not self._record():
+            return False
+        if self._changed or self.ledger.waiting:
+            try:
+                self.keeper.sync()
+                if self._changed:
+                    position = self.keeper.position
+                    done = Done(position.file.partition(".rec")[0], position.offset, self._ended)
+                    self.ledger.keep(RECORDED, msgspec.json.encode(done))
+                    self.ledger.keep("state", encode_view(self.table))
+                    self._changed = False
+                self.ledger.commit()
+            except LedgerError as error:
+                self.trouble = str(error)
+                return False
+        self.trouble = None
+        return True
+
+    def _record(self) -> bool:
+        """Write what is not recorded yet. False: that is not possible at the moment."""
+        try:
+            while self._unrecorded:
+                self.keeper.write(self._unrecorded[0])
+                self._unrecorded.popleft()
+        except LedgerError as error:
+            self.trouble = str(error)
+            return False
+        return True

@@ -1,0 +1,203 @@
+"""How a table begins: its rules and profiles, its key, and the ledger with which it goes on or that it begins.
+
+A ledger is of one gaming day and one house. The first quiet moment of a new day, between two rounds, begins the next ledger: it
+names the one before it (session, size and root), and takes the table's standing over. A table that starts folds the day's ledger
+again, and then takes in what the recordings hold beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tablectl import __version__
+from tablectl.config import ConfigFile
+from tablectl.daemon.notify import credential
+from tablectl.daemon.storage import Storage, day_of, zone_of
+from tablectl.errors import ConfigError, LedgerError, TablectlError
+from tablectl.game.carried import carry
+from tablectl.game.table import Table
+from tablectl.game.view import TableView
+from tablectl.houses import rules
+from tablectl.houses.rules import HouseFile
+from tablectl.instants import from_micros
+from tablectl.ledger.checkpoint import key_name
+from tablectl.ledger.keys import Signer
+from tablectl.ledger.pin import Follows, Pin, Pinned
+from tablectl.ledger.reader import Entry, Reader
+from tablectl.ledger.refold import refold, table_of
+from tablectl.ledger.store import Ledger
+from tablectl.notices import Notice
+from tablectl.observations import Observation
+from tablectl.shoe import profile as profiles
+from tablectl.shoe.profile import ProfileFile
+
+__all__ = ["Opened", "Ruled", "followed", "look_up", "open_ledger", "secret", "signer_of"]
+
+KEY = "signing-key"
+"""The signing key in the storage folder, where the configuration names none."""
+
+Told = Callable[[Observation, tuple[Notice, ...]], object]
+
+
+class Ruled(NamedTuple):
+    """What a configuration names, looked up: the house, and the profiles by port."""
+
+    house: HouseFile
+    profiles: Mapping[str, ProfileFile]
+
+
+class Opened(NamedTuple):
+    """A ledger that is open for writing, and the table as it stands where the ledger ends; `fresh` where the ledger was begun."""
+
+    ledger: Ledger
+    table: Table
+    fresh: bool
+
+
+def look_up(file: ConfigFile) -> Ruled:
+    """Find house, profiles and zone. Raises `ConfigError` (`HouseError`, `ProfileError`) naming the file that is wrong."""
+    table = file.config.table
+    try:
+        zone_of(table.zone)
+    except ConfigError as error:
+        raise file.fault("table.zone", error.message) from None
+    house = rules.load(_named(file, table.house, rules.names()))
+    found = {}
+    for index, device in enumerate(file.config.devices):
+        profile = profiles.load(_named(file, device.profile, profiles.names()))
+        if profile.profile.kind != device.name:
+            raise file.fault(f"devices[{index}].profile", f"{profile.profile.name} is the profile of a {profile.profile.kind}")
+        found[device.name] = profile
+    return Ruled(house, found)
+
+
+def _named(file: ConfigFile, name: str, known: list[str]) -> str:
+    """A name that ships, or a file beside the configuration."""
+    return name if name in known or not Path(name).suffix else str(file.beside(name))
+
+
+def secret(file: ConfigFile, field: str, name: str) -> Path:
+    """The file of a secret: `credential:NAME` is handed over by systemd. Raises `ConfigError` at the key `field`."""
+    if not name.startswith("credential:"):
+        return file.beside(name)
+    found = credential(name.removeprefix("credential:"))
+    if found is None:
+        raise file.fault(field, f"{name} was not handed over; it comes from LoadCredential= in the service")
+    return found
+
+
+def signer_of(file: ConfigFile, storage: Storage) -> Signer:
+    """The key that signs the ledger's heads; where none is named, one in the storage folder, made when it is not there."""
+    if file.config.ledger.key is not None:
+        return Signer.load(secret(file, "ledger.key", file.config.ledger.key))
+    path = storage.folder / KEY
+    if not path.exists():
+        Signer.make(key_name(file.name)).save(path)
+    return Signer.load(path)
+
+
+def pin_of(file: ConfigFile, ruled: Ruled) -> Pin:
+    """What the ledger pins of this configuration, without what is said of its beginning."""
+    return Pin(
+        software=f"tablectl {__version__}",
+        table=file.name,
+        house=Pinned(ruled.house.house.name, ruled.house.digest),
+        language=file.config.table.language or ruled.house.house.language,
+        supervisors=tuple(sorted(file.supervisors)),
+        profiles={port: Pinned(found.profile.name, found.digest) for port, found in ruled.profiles.items()},
+    )
+
+
+def open_ledger(
+    file: ConfigFile,
+    ruled: Ruled,
+    storage: Storage,
+    signer: Signer,
+    *,
+    now: int,
+    told: Told,
+    other: Callable[[Entry], object],
+    tried: Callable[[str], object],
+) -> Opened:
+    """Go on with the newest ledger, or begin the first one. `now` is in microseconds since 1970.
+
+    `told` and `other` hear what is folded again; `tried` is called with a line before what may take long. Raises `LedgerError`
+    when the ledger is damaged, is not what this program makes of it, or was left in the middle of a round under other rules.
+    """
+    pin = pin_of(file, ruled)
+    days = storage.days()
+    if not days:
+        return _begun(file, storage, msgspec.structs.replace(pin, opened=from_micros(now), signer=signer.verifier.vkey), ruled)
+    path = storage.path(days[-1])
+    tried(f"reading {path.name} again")
+    with Reader(path) as reader:
+        before = reader.latest("pin")
+        state = reader.latest("state")
+    if before is None:
+        raise LedgerError("is damaged: it has no pin", where=str(path))
+    if msgspec.json.decode(before.body, type=Pin).house != pin.house:
+        if state is not None and msgspec.json.decode(state.body, type=TableView).round_open:
+            raise LedgerError(
+                "was left in the middle of a round under other rules; finish it with the house's file as it was", where=str(path)
+            )
+        with Ledger.resume(path) as old:
+            last = Follows(old.session, old.head().size, old.head().root.hex())
+        begun = msgspec.structs.replace(pin, opened=from_micros(now), signer=signer.verifier.vkey, follows=last)
+        return _begun(file, storage, begun, ruled)
+    ledger = Ledger.resume(path, pin)
+    try:
+        tried(f"folding {path.name} again")
+        table = table_of(ledger.begun, ruled.house.house)
+        with Reader(path) as reader:
+            refold(reader, table, told=told, other=other)
+    except ValueError as error:
+        ledger.close()
+        raise LedgerError(f"is damaged: what it takes over cannot be read: {error}", where=str(path)) from None
+    except BaseException:
+        ledger.close()
+        raise
+    return Opened(ledger, table, fresh=False)
+
+
+def _begun(file: ConfigFile, storage: Storage, pin: Pin, ruled: Ruled) -> Opened:
+    day = storage.next_day(_day(file, pin))
+    ledger = Ledger.create(storage.path(day), pin)
+    return Opened(ledger, table_of(ledger.begun, ruled.house.house), fresh=True)
+
+
+def _day(file: ConfigFile, pin: Pin) -> str:
+    from tablectl.instants import to_micros
+
+    table = file.config.table
+    return day_of(to_micros(pin.opened or ""), zone_of(table.zone), table.day_begins)
+
+
+def followed(file: ConfigFile, ruled: Ruled, storage: Storage, signer: Signer, ledger: Ledger, table: Table, *, now: int) -> Opened | None:
+    """Begin the next day's ledger after this one, all of which is committed. None: it is not time, or the table is not quiet.
+
+    Raises `LedgerError` when the new ledger cannot be made; the old one is then as it was.
+    """
+    section = file.config.table
+    today = day_of(now, zone_of(section.zone), section.day_begins)
+    if today <= ledger.path.name[:10]:
+        return None
+    try:
+        standing = carry(table)
+    except ValueError:
+        return None
+    head = ledger.head()
+    pin = msgspec.structs.replace(
+        pin_of(file, ruled),
+        opened=from_micros(now),
+        signer=signer.verifier.vkey,
+        follows=Follows(ledger.session, head.size, head.root.hex()),
+        carried=msgspec.Raw(standing),
+    )
+    try:
+        return _begun(file, storage, pin, ruled)
+    except TablectlError as error:
+        raise LedgerError(f"the new day's ledger cannot be begun: {error}", where=str(storage.ledgers)) from None

@@ -1,0 +1,57 @@
+"""A day's recordings taken in again: by an audit from their beginning, by a table that starts from where its ledger ends.
+
+Each file begins with fresh decoders, and at its end they account for the bytes they keep: as the live table did it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tablectl.recording.importers import open_log
+from tablectl.recording.sources import Decoding, Remark, Seen
+from tablectl.shoe.decoder import Decoder
+from tablectl.shoe.profile import Profile
+
+__all__ = ["RECORDED", "Done", "decoding_of", "rest_of", "rest_of_day"]
+
+RECORDED = "recording"
+"""Where in the ledger's `latest` stands how far the recordings are taken in: a `Done` as JSON."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """How far the recordings are taken in: the file's stem, how many of its bytes (unpacked), and whether it has `ended`."""
+
+    file: str
+    offset: int
+    ended: bool = False
+
+
+def decoding_of(profiles: Mapping[str, Profile]) -> Decoding:
+    """Fresh decoders for a live table's ports."""
+    return Decoding({port: Decoder(profile, port) for port, profile in profiles.items()}, live=True)
+
+
+def rest_of(path: Path, profiles: Mapping[str, Profile], *, after: int = 0) -> Iterator[Seen | Remark]:
+    """What the chunks of a recording give from byte `after` on, and its end; those before only bring the decoders along.
+
+    Raises `InputError` when it cannot be read.
+    """
+    decoding = decoding_of(profiles)
+    log = open_log(path)
+    for chunk in log:
+        found = decoding.take(chunk)
+        if log.position > after:
+            yield from found
+    yield from decoding.finish()
+
+
+def rest_of_day(paths: Iterable[Path], profiles: Mapping[str, Profile], *, done: Done | None = None) -> Iterator[Seen | Remark]:
+    """The same for a day's recordings, oldest first, from where they are `done`. Raises `InputError`."""
+    for path in paths:
+        stem = path.name.partition(".rec")[0]
+        if done is not None and (stem < done.file or (stem == done.file and done.ended)):
+            continue
+        yield from rest_of(path, profiles, after=done.offset if done is not None and stem == done.file else 0)
