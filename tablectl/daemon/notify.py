@@ -1,4 +1,4 @@
-"""What systemd is told of us, and the secrets it hands to us. Without systemd all of it does nothing.
+"""What systemd is told of us. Without systemd it does nothing.
 
 The protocol is one datagram of `KEY=value` lines to the socket that NOTIFY_SOCKET names (sd_notify(3)). Telling never raises and
 never waits: systemd that is slow to read must not hold up a table.
@@ -11,9 +11,8 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
-__all__ = ["Notify", "credential"]
+__all__ = ["Notify"]
 
 
 class Notify:
@@ -71,18 +70,3 @@ def _watchdog(variables: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return microseconds / 1_000_000 if ours and microseconds > 0 else None
-
-
-def credential(name: str, environ: Mapping[str, str] | None = None) -> Path | None:
-    """The file of a secret that systemd handed to this service (`LoadCredential=`). None: there is none, or it is blank.
-
-    `name` is a file's name, without a folder; any other is none. Raises `OSError` when the file is there and cannot be read.
-    """
-    folder = (os.environ if environ is None else environ).get("CREDENTIALS_DIRECTORY")
-    if not folder or "/" in name or name in ("", ".", ".."):
-        return None
-    path = Path(folder) / name
-    try:
-        return path if path.read_bytes().strip() else None  # the unit's own default for what is missing is a blank line
-    except FileNotFoundError:
-        return None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tablectl.daemon.notify import Notify, credential
+from tablectl.daemon.notify import Notify
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -103,15 +103,3 @@ def test_it_says_the_same_as_systemds_own_program(systemd: tuple[socket.socket, 
 )
 def test_the_watchdog(variables: dict[str, str], seconds: float | None) -> None:
     assert Notify(variables).watchdog == seconds
-
-
-def test_secrets_of_the_service(tmp_path: Path) -> None:
-    (tmp_path / "signing.key").write_text("secret\n")
-    (tmp_path / "tls.key").write_text("\n")
-    variables = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
-    assert credential("signing.key", variables) == tmp_path / "signing.key"
-    assert credential("tls.key", variables) is None  # the default of the unit
-    assert credential("mqtt.password", variables) is None
-    for foreign in ("../signing.key", "..", "", "/etc/passwd"):
-        assert credential(foreign, variables) is None
-    assert credential("signing.key", {}) is None

@@ -1,0 +1,1 @@
+"""Whether a table is fit to run: its configuration, and what it finds on the machine."""
