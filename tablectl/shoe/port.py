@@ -165,7 +165,7 @@ class Port:
                     return
             if now >= look:
                 before, look = self._look_at(line.errors(), before), now + LOOK
-            if now >= holders_look:
+            if now >= holders_look and (not data or now >= holders_look + self._patience.holders):  # it takes 20 ms: rather in a lull
                 self._look_for_others(line)
                 holders_look = time.monotonic() + self._patience.holders
 
