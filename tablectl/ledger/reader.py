@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import ClassVar, NamedTuple, Self
 
 from tablectl.errors import LedgerError
+from tablectl.ledger import chain
 from tablectl.ledger import pin as pins
 from tablectl.ledger import schema
 
@@ -17,7 +18,7 @@ __all__ = ["Entry", "Outbox", "Reader"]
 
 
 class Entry(NamedTuple):
-    """An entry: its number (from 1), its kind (`pin`, `observation`, `notice`) and its bytes."""
+    """An entry: its number (from 1), its kind (`pin`, `observation`, `notice`, `command`, `key`) and its bytes."""
 
     seq: int
     kind: str
@@ -73,10 +74,18 @@ class Reader:
         return count
 
     def latest(self, name: str) -> Entry | None:
-        """The latest `pin`, `state`, `prompt` or `status`, with the number of the entry it is or (a state) holds up to."""
+        """The latest `pin`, `state`, `prompt`, `status`, `checkpoint` or what else its writer kept by name.
+
+        It comes with the number of the entry it is, or up to which it holds. None before the first.
+        """
         with schema.faults(self.path):
-            row = self._connection.execute("SELECT seq, name, body FROM latest WHERE name = ?", (name,)).fetchone()
-        return None if row is None else Entry(*row)
+            row = self._connection.execute("SELECT seq, name, body, digest FROM latest WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        entry, digest = Entry(*row[:3]), row[3]
+        if chain.leaf(*entry) != digest:
+            raise LedgerError(f"is damaged: its latest {name} is not what was written", where=str(self.path))
+        return entry
 
     def close(self) -> None:
         """Let go of the file."""
@@ -96,10 +105,19 @@ class Outbox(Reader):
     _patience = 0.02
 
     def cursor(self, name: str) -> int:
-        """The number up to which all notices were taken by `name`; 0 before the first."""
+        """The number up to which all notices were taken by `name`; 0 before the first.
+
+        One that is not what was written is forgotten: all is told again, under the same ids, rather than something never.
+        """
         with schema.faults(self.path):
-            row = self._connection.execute("SELECT seq FROM cursors WHERE name = ?", (name,)).fetchone()
-        return 0 if row is None else int(row[0])
+            row = self._connection.execute("SELECT seq, digest FROM cursors WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                return 0
+            seq = int(row[0])
+            if chain.leaf(seq, name, b"") == row[1]:
+                return seq
+            self._connection.execute("DELETE FROM cursors WHERE name = ?", (name,))
+        return 0
 
     def advance(self, name: str, seq: int) -> None:
         """Move a cursor forward; a number behind it changes nothing.
@@ -109,5 +127,7 @@ class Outbox(Reader):
         """
         with schema.faults(self.path):
             self._connection.execute(
-                "INSERT INTO cursors VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET seq = max(seq, excluded.seq)", (name, seq)
+                "INSERT INTO cursors VALUES (?, ?, ?) ON CONFLICT (name) "
+                "DO UPDATE SET seq = excluded.seq, digest = excluded.digest WHERE excluded.seq > seq",
+                (name, seq, chain.leaf(seq, name, b"")),
             )

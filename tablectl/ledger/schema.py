@@ -19,7 +19,7 @@ from urllib.parse import quote
 from tablectl.errors import LedgerError
 from tablectl.ledger import chain
 
-__all__ = ["BUSY_SECONDS", "ROWS", "check", "connect", "faults", "lay_out"]
+__all__ = ["BUSY_SECONDS", "ROWS", "check", "connect", "expected_layout", "faults", "lay_out", "layout"]
 
 APPLICATION = 0x7461626C
 """`tabl`: what SQLite's header says whose file this is."""
@@ -61,11 +61,13 @@ BEGIN SELECT raise(ABORT, 'a checkpoint is kept as it was signed'); END;
 CREATE TABLE latest (
     name TEXT PRIMARY KEY,
     seq INTEGER NOT NULL,
-    body BLOB NOT NULL
+    body BLOB NOT NULL,
+    digest BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE cursors (
     name TEXT PRIMARY KEY,
-    seq INTEGER NOT NULL
+    seq INTEGER NOT NULL,
+    digest BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 """
 
@@ -135,8 +137,24 @@ def lay_out(connection: sqlite3.Connection, first: bytes) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
     linked = chain.link(chain.START, chain.leaf(1, "pin", first))
     connection.execute("INSERT INTO entries VALUES (1, 'pin', ?, ?)", (first, linked))
-    connection.execute("INSERT INTO latest VALUES ('pin', 1, ?)", (first,))
+    connection.execute("INSERT INTO latest VALUES ('pin', 1, ?, ?)", (first, chain.leaf(1, "pin", first)))
     connection.execute("COMMIT")
+
+
+def layout(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """All that a file's layout holds: what it is, its name, and how it was made."""
+    query = "SELECT type, name, coalesce(sql, '') FROM sqlite_schema"
+    return {(str(kind), str(name), str(made)) for kind, name, made in connection.execute(query)}
+
+
+def expected_layout() -> set[tuple[str, str, str]]:
+    """The layout of every ledger of this version."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(_TABLES)
+        return layout(connection)
+    finally:
+        connection.close()
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -417,7 +417,7 @@ def test_a_cursor_goes_forward_only_and_is_kept(ledger: Ledger) -> None:
 
 def test_a_reader_can_change_nothing(ledger: Ledger) -> None:
     with Reader(ledger.path) as reader, pytest.raises(sqlite3.OperationalError):
-        reader._connection.execute("INSERT INTO cursors VALUES ('mqtt', 1)")
+        reader._connection.execute("INSERT INTO cursors VALUES ('mqtt', 1, zeroblob(32))")
 
 
 def test_cursor_and_commits_do_not_hinder_each_other(ledger: Ledger) -> None:
