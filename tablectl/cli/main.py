@@ -44,9 +44,13 @@ VERBS: dict[str, Verb] = {
     "rule": Verb("tablectl.cli.rule:rule", "Rule on what a table waits for; acknowledge an alert."),
     "decode": Verb("tablectl.cli.decode:decode", "Bytes to observations, every byte accounted for."),
     "import": Verb("tablectl.cli.import_:import_", "Another tool's serial log to the native recording."),
+    "record": Verb("tablectl.cli.record:record", "What serial devices send to a native recording."),
     "stats": Verb("tablectl.cli.stats:stats", "The figures of a ledger, by round, shoe, shift or day."),
     "house": Verb("tablectl.cli.house:house", "The rules of the houses: list, show, check."),
     "profile": Verb("tablectl.cli.profile:profile", "The profiles of shoes and pads: list, show, check."),
+    "broker": Verb("tablectl.cli.broker:broker", "The MQTT broker's files and certificates: config, certificate."),
+    "config": Verb("tablectl.cli.config:config", "A live table's configuration: begin one, check one."),
+    "doctor": Verb("tablectl.cli.doctor:doctor", "See whether a table is fit to run, and what mends it."),
     "completion": Verb("tablectl.cli.completion:completion", "Print the completion script of a shell."),
 }
 
