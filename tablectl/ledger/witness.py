@@ -1,0 +1,271 @@
+"""What a witness holds against a table: whether each checkpoint extends all that it has seen. Pure: no file, network or clock.
+
+A table's ledger may only grow. Of two heads that its key has signed, the one proves to extend the other (RFC 6962), or the table
+has lied, and both notes prove that to anybody. So the witness keeps every note, in lines of JSON, and refuses a checkpoint
+
+- whose signature is not of a key that it trusts for this table,
+- that is smaller than what it has seen, or as large with another root, or larger without growing out of it,
+- of a new ledger (a new day) that does not follow the last one seen, or not as far as it was seen.
+
+Where the proof from what was seen is not at hand, because the witness was away meanwhile, there is a *gap*: what was seen is
+held, and the proof is asked for. What is refused changes nothing.
+
+Keys are given, or believed at first sight (`first_use`); a key that follows one that is trusted, signed by both, is trusted too.
+A key that is named after a table (`tablectl/v1/SITE/PIT/TABLE`) vouches for this table alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from tablectl.errors import ConfigError, LedgerError
+from tablectl.ledger.checkpoint import Checkpoint, KeyEntry, key_name, signers, succeeds
+from tablectl.ledger.keys import Verifier
+from tablectl.ledger.merkle import consistent
+from tablectl.ledger.pin import TableName
+from tablectl.ledger.published import Published, follows, parse
+from tablectl.ledger.signed_note import Note
+
+__all__ = ["CHANNEL", "Gap", "Judged", "Line", "Witness", "table_of"]
+
+CHANNEL: Final = "audit/checkpoint"
+"""The topic below a table's own."""
+
+_TOPIC = re.compile(rf"tablectl/v1/([^/]+)/([^/]+)/([^/]+)/{CHANNEL}")
+_SESSION = re.compile(r"[0-9a-f]{16}", re.ASCII)
+
+
+class Gap(msgspec.Struct, frozen=True, rename={"old": "from", "new": "to"}):
+    """The proof that is missing: of the ledger `session`, from one size to another."""
+
+    session: str
+    old: int
+    new: int
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of a witness's file: a table's signed note that was seen, or what else is to be known of the table from then on.
+
+    `seen` is a time of `tablectl.instants`. A `note` alone was taken as true; with `gap` it is still to be proved; with `refused`
+    it is signed by the table's key and contradicts what was seen before, for that reason. `key` is trusted for this table from
+    here on: because it was the first, or because (`succession`) it follows one that was. `settled`: a person has looked, and
+    the witness begins anew with this table. `torn`: the line before this one was being written when the witness was stopped.
+    """
+
+    seen: str
+    topic: str
+    note: str | None = None
+    gap: Gap | None = None
+    refused: str | None = None
+    key: str | None = None
+    succession: KeyEntry | None = None
+    settled: bool = False
+    torn: bool = False
+
+
+class Judged(NamedTuple):
+    """What was found of a payload.
+
+    `again` says what is known already. `why` is for a person; `lines` are to be kept, in this order, before anything is said.
+    """
+
+    verdict: Literal["new", "again", "gap", "refused"]
+    why: str
+    lines: tuple[Line, ...] = ()
+    gap: Gap | None = None
+
+
+class _Table:
+    """What is known of a table: the last checkpoint, the ledgers it went through, its keys, and the notes that are kept."""
+
+    def __init__(self) -> None:
+        self.last: Checkpoint | None = None
+        self.ledgers: set[str] = set()
+        self.kept: set[str] = set()
+        self.keys: list[Verifier] = []
+
+
+class _Refused(Exception):
+    """`evidence`: the note is signed by the table's key, so it is worth keeping."""
+
+    def __init__(self, why: str, *, evidence: bool = False):
+        super().__init__(why)
+        self.evidence = evidence
+
+
+class Witness:
+    """What one witness has seen of all its tables. `remember` the lines of its file first, then `judge` what comes."""
+
+    def __init__(self, keys: Iterable[Verifier] = (), *, first_use: bool = False) -> None:
+        self._given = tuple(keys)
+        self._first_use = first_use
+        self._tables: dict[str, _Table] = {}
+
+    @property
+    def tables(self) -> list[str]:
+        """The topics of which something is known."""
+        return list(self._tables)
+
+    def last(self, topic: str) -> Checkpoint | None:
+        """The last checkpoint that was taken as true."""
+        return self._tables[topic].last if topic in self._tables else None
+
+    def remember(self, line: Line) -> None:
+        """Take up a line that was written. Raises `LedgerError` for one that cannot have been."""
+        if line.torn:
+            return
+        table = self._of(line.topic)
+        if line.settled:
+            table.last = None
+            table.ledgers.clear()
+        if line.key is not None:
+            self._trust(table, line)
+        if line.note is not None:
+            note = Note.parse(line.note.encode("utf-8", "surrogatepass"))
+            table.kept.add(note.text)
+            if line.refused is None and line.gap is None:
+                table.last = Checkpoint.parse(note.text)
+                table.ledgers.add(table.last.origin)
+
+    def judge(self, topic: str, payload: bytes, *, seen: str, proof: Sequence[bytes] | None = None) -> Judged:
+        """Hold what was published at `seen` against what is known; never raises.
+
+        `proof` fills the gap that was found before. Nothing is remembered: hand `lines` to `remember` once they are kept.
+        """
+        lines: list[Line] = []
+        text = None
+        try:
+            found = _read(topic, payload)
+            text = found.note.text
+            table = self._tables.get(topic) or _Table()  # what is only claimed takes no room
+            lines += self._trusted(topic, table, found, seen)
+            gap = _compare(table, found, proof)
+        except (_Refused, LedgerError) as error:
+            keep = isinstance(error, _Refused) and error.evidence and text not in table.kept
+            why = error.message if isinstance(error, LedgerError) else str(error)
+            note = found.note.encode().decode() if keep else None
+            return Judged("refused", why, (*lines, Line(seen=seen, topic=topic, note=note, refused=why)) if keep else ())
+        head = found.checkpoint
+        if table.last is not None and (head.origin, head.size) == (table.last.origin, table.last.size):
+            return Judged("again", f"{head.size} entries of {_session(head)}, as seen before", tuple(lines))
+        if gap is None or text not in table.kept:
+            lines.append(Line(seen=seen, topic=topic, note=found.note.encode().decode(), gap=gap))
+        if gap is not None:
+            why = f"the proof from {gap.old} to {gap.new} entries of {gap.session} is missing"
+            return Judged("gap", why, tuple(lines), gap)
+        return Judged("new", f"{head.size} entries of {_session(head)}", tuple(lines))
+
+    def _of(self, topic: str) -> _Table:
+        return self._tables.setdefault(topic, _Table())
+
+    def _trust(self, table: _Table, line: Line) -> None:
+        """A key from the file: it counts while the one that it follows does, or believing at first sight is asked for."""
+        assert line.key is not None
+        try:
+            verifier = Verifier.parse(line.key)
+        except ConfigError as error:
+            raise LedgerError(f"its key {error.message}") from None
+        trusted = self._first_use
+        if line.succession is not None:
+            body, ledger = msgspec.json.encode(line.succession), line.succession.note.partition("\n")[0]
+            trusted = any(_succeeds(body, ledger, before) == verifier for before in self._keys(line.topic, table))
+        if trusted and verifier not in table.keys:
+            table.keys.append(verifier)
+
+    def _keys(self, topic: str, table: _Table) -> list[Verifier]:
+        named = key_name(table_of(topic))
+        given = [one for one in self._given if one.name == named or not one.name.startswith("tablectl/v1/")]
+        return [*given, *table.keys]
+
+    def _trusted(self, topic: str, table: _Table, found: Published, seen: str) -> list[Line]:
+        """See that a trusted key signed; gives what is to be remembered of keys. Raises `_Refused`, `LedgerError`."""
+        lines: list[Line] = []
+        trusted = self._keys(topic, table)
+        for body in found.succession:
+            entry = msgspec.json.decode(body, type=KeyEntry)
+            new = next((new for before in trusted if (new := _succeeds(body, found.checkpoint.origin, before))), None)
+            if new is not None and new not in trusted:
+                trusted.append(new)
+                lines.append(Line(seen=seen, topic=topic, key=new.vkey, succession=entry))
+        if not trusted and self._first_use and found.key is not None:
+            try:
+                trusted.append(Verifier.parse(found.key))
+            except ConfigError as error:
+                raise _Refused(f"its key {error.message}") from None
+            lines.append(Line(seen=seen, topic=topic, key=found.key))
+        if not trusted:
+            raise _Refused("no key is known for this table")
+        if not signers(found.note, trusted):
+            names = ", ".join(sorted({one.name for one in found.note.signatures}))
+            raise _Refused(f"is not signed by a key that is trusted for this table (but by {names})")
+        return lines
+
+
+def table_of(topic: str) -> TableName:
+    """Whose checkpoints these are. Raises `LedgerError` for a topic that is no table's."""
+    match = _TOPIC.fullmatch(topic)
+    try:
+        return TableName(*match.groups()) if match else TableName("", "", "")
+    except ConfigError:
+        raise LedgerError("is published where no table's checkpoints are") from None
+
+
+def _read(topic: str, payload: bytes) -> Published:
+    table = table_of(topic)
+    found = parse(payload)
+    ledger, _, session = found.checkpoint.origin.rpartition("/")
+    if ledger != key_name(table) or not _SESSION.fullmatch(session):
+        raise _Refused(f"is of another ledger than this table's: {found.checkpoint.origin}")
+    return found
+
+
+def _succeeds(body: bytes, origin: str, before: Verifier) -> Verifier | None:
+    try:
+        return succeeds(body, origin, before)
+    except LedgerError:
+        return None
+
+
+def _session(checkpoint: Checkpoint) -> str:
+    return checkpoint.origin.rpartition("/")[2]
+
+
+def _compare(table: _Table, found: Published, proof: Sequence[bytes] | None) -> Gap | None:
+    """See that a checkpoint, rightly signed, extends the last one; gives the gap where that cannot be told. Raises `_Refused`."""
+    old, new = table.last, found.checkpoint
+    if old is None:
+        return None
+    before = follows(new)
+    if new.origin == old.origin:
+        if before != follows(old):
+            raise _Refused("now says that it follows another ledger than it said before", evidence=True)
+        if proof is None and found.previous == old.size:
+            proof = found.consistency
+        return _grown(_session(old), (old.size, old.root), (new.size, new.root), proof)
+    if new.origin in table.ledgers:
+        raise _Refused(f"is of the ledger {_session(new)}, which was left behind for {_session(old)}", evidence=True)
+    if before is None:
+        raise _Refused(f"begins a new ledger, {_session(new)}, that follows none; {_session(old)} was seen last", evidence=True)
+    if before.session != _session(old):
+        other = f"follows {before.session}, which was never seen; {_session(old)} was seen last"
+        raise _Refused(f"is of a ledger, {_session(new)}, that {other}", evidence=True)
+    return _grown(before.session, (old.size, old.root), (before.size, bytes.fromhex(before.root)), proof)
+
+
+def _grown(session: str, old: tuple[int, bytes], new: tuple[int, bytes], proof: Sequence[bytes] | None) -> Gap | None:
+    if new[0] < old[0]:
+        raise _Refused(f"has {new[0]} entries of {session}, where {old[0]} were seen already: it goes back", evidence=True)
+    if new[0] == old[0]:
+        if new[1] != old[1]:
+            raise _Refused(f"has other {new[0]} entries of {session} than were seen: the ledger is forked", evidence=True)
+        return None
+    if proof is None:
+        return Gap(session, old[0], new[0])
+    if not consistent(old[0], new[0], old[1], new[1], proof):
+        why = f"has {new[0]} entries of {session} that do not grow out of the {old[0]} seen before: the ledger is forked"
+        raise _Refused(why, evidence=True)
+    return None
