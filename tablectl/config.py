@@ -157,7 +157,9 @@ class PersonConfig(_Section, frozen=True):
         msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,64}$"),
     ]
     may: Annotated[tuple[CommandName, ...], _says("The commands this person may give.")]
-    key: Annotated[str | None, _says("The public key that this person's commands are signed with (NAME+ID+BASE64).")] = None
+    key: Annotated[
+        str | None, _says("The Ed25519 public key that this person's commands are signed with: base64 of its 32 bytes, or PEM.")
+    ] = None
 
 
 class MetricsConfig(_Section, frozen=True):
@@ -206,6 +208,11 @@ class ConfigFile(msgspec.Struct, frozen=True):
     def beside(self, name: str) -> Path:
         """A path that the file names: as it is when absolute, else beside the file."""
         return self.path.parent / Path(name).expanduser()
+
+    def address_of(self, device: DeviceConfig) -> str:
+        """A device's port as it is opened: a path is beside the file, anything else as it stands."""
+        elsewhere = "://" in device.port or device.port.startswith("usb:")
+        return device.port if elsewhere else str(self.beside(device.port))
 
     def fault(self, field: str, message: str) -> ConfigError:
         """An error at a key of this file, such as `devices[1].port`."""

@@ -12,21 +12,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from tablectl.errors import LedgerError
 from tablectl.game.table import Table
 from tablectl.game.view import encode as encode_view
-from tablectl.ledger.prometheus import Meter
+from tablectl.ledger.refold import Watch
 from tablectl.ledger.store import Ledger
-from tablectl.notices import Notice
+from tablectl.notices import Prompt, Status
 from tablectl.notices import encode as encode_notice
 from tablectl.observations import Observation
 from tablectl.observations import encode as encode_observation
 from tablectl.recording.chunks import Chunk, pieces
 from tablectl.recording.day import RECORDED, Done
+from tablectl.recording.folder import stem_of
 from tablectl.recording.keeper import Keeper
 from tablectl.recording.sources import Decoding, Remark, Seen
 from tablectl.recording.table_lines import TABLE, RemarkKind, line_of, remark_line
@@ -36,26 +37,39 @@ __all__ = ["MOST_WAITING", "Live"]
 MOST_WAITING: Final = 50_000
 """Entries that may wait for a disk that fails; beyond them the table takes nothing more in."""
 
-Tell = Callable[[Observation, tuple[Notice, ...]], object]
-
 
 class Live:
-    """A table that takes in chunks. `tell` hears each observation and what followed, at once and whether committed or not.
+    """A table that takes in chunks.
 
-    `trouble` is why the record cannot be written at the moment, in words; None while it can.
+    `watch` hears each observation before the table does, and then the notices that follow, at once and whether committed or not;
+    `remark` hears each command's record. `trouble` is why the record cannot be written at the moment, in words, or None.
     """
 
-    def __init__(self, table: Table, ledger: Ledger, keeper: Keeper, decoding: Decoding, *, meter: Meter, tell: Tell) -> None:
+    def __init__(
+        self,
+        table: Table,
+        ledger: Ledger,
+        keeper: Keeper,
+        decoding: Decoding,
+        *,
+        watch: Watch,
+        remark: Callable[[bytes], object],
+    ) -> None:
         self.table = table
         self.ledger = ledger
         self.keeper = keeper
         self.decoding = decoding
-        self.meter = meter
         self.trouble: str | None = None
-        self._tell = tell
+        self._watch = watch
+        self._remark = remark
         self._unrecorded: deque[Chunk] = deque()
         self._changed = False
         self._ended = False
+        self._latest: dict[Any, bytes] = {}
+
+    def latest(self, name: Literal["prompt", "status"]) -> bytes:
+        """The last notice of this name, committed or not; empty before the first."""
+        return self._latest.get(name, b"")
 
     @property
     def waiting(self) -> int:
@@ -76,6 +90,7 @@ class Live:
                 lines += self._feed(each.observation)
             elif each.kind == "command":
                 self.ledger.note("command", each.body)
+                self._remark(each.body)
                 self._changed = True
         return lines
 
@@ -111,12 +126,15 @@ class Live:
         return [notice for piece in pieces(line) for notice in self.take(Chunk(at, TABLE, "<", piece))]
 
     def _feed(self, observation: Observation) -> list[bytes]:
+        heard = self._watch(observation)
         notices = self.table.feed(observation)
         lines = [encode_notice(notice) for notice in notices]
         self.ledger.append(encode_observation(observation), lines)
         self._changed = True
-        self.meter.take(observation, notices)
-        self._tell(observation, notices)
+        for notice, line in zip(notices, lines, strict=True):
+            if isinstance(notice, Prompt | Status):
+                self._latest[notice.__struct_config__.tag] = line
+        heard(notices, lines)
         return lines
 
     def commit(self) -> bool:
@@ -124,20 +142,27 @@ class Live:
         if not self._record():
             return False
         if self._changed or self.ledger.waiting:
+            position = self.keeper.position
+            self.done(Done(stem_of(position.file) or "", position.offset, self._ended))
+            self.ledger.keep("state", encode_view(self.table))
             try:
                 self.keeper.sync()
-                if self._changed:
-                    position = self.keeper.position
-                    done = Done(position.file.partition(".rec")[0], position.offset, self._ended)
-                    self.ledger.keep(RECORDED, msgspec.json.encode(done))
-                    self.ledger.keep("state", encode_view(self.table))
-                    self._changed = False
                 self.ledger.commit()
+                self._changed = False
             except LedgerError as error:
                 self.trouble = str(error)
                 return False
         self.trouble = None
         return True
+
+    def done(self, done: Done) -> None:
+        """How far the recordings are taken in, with the next commit."""
+        self.ledger.keep(RECORDED, msgspec.json.encode(done))
+
+    def sit_down(self, table: Table, ledger: Ledger) -> None:
+        """Go on with another day's table and ledger."""
+        self.table, self.ledger = table, ledger
+        self._changed = True
 
     def _record(self) -> bool:
         """Write what is not recorded yet. False: that is not possible at the moment."""

@@ -15,32 +15,27 @@ import msgspec
 
 from tablectl import __version__
 from tablectl.config import ConfigFile
-from tablectl.daemon.notify import credential
+from tablectl.daemon.credentials import secret
 from tablectl.daemon.storage import Storage, day_of, zone_of
 from tablectl.errors import ConfigError, LedgerError, TablectlError
-from tablectl.game.carried import carry
 from tablectl.game.table import Table
 from tablectl.game.view import TableView
 from tablectl.houses import rules
 from tablectl.houses.rules import HouseFile
-from tablectl.instants import from_micros
+from tablectl.instants import from_micros, to_micros
 from tablectl.ledger.checkpoint import key_name
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.pin import Follows, Pin, Pinned
-from tablectl.ledger.reader import Entry, Reader
-from tablectl.ledger.refold import refold, table_of
+from tablectl.ledger.reader import Reader
+from tablectl.ledger.refold import table_of
 from tablectl.ledger.store import Ledger
-from tablectl.notices import Notice
-from tablectl.observations import Observation
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.profile import ProfileFile
 
-__all__ = ["Opened", "Ruled", "followed", "look_up", "open_ledger", "secret", "signer_of"]
+__all__ = ["Opened", "Ruled", "followed", "is_new_day", "look_up", "open_ledger", "pin_of", "secret_of", "signer_of"]
 
 KEY = "signing-key"
 """The signing key in the storage folder, where the configuration names none."""
-
-Told = Callable[[Observation, tuple[Notice, ...]], object]
 
 
 class Ruled(NamedTuple):
@@ -66,7 +61,7 @@ def look_up(file: ConfigFile) -> Ruled:
     except ConfigError as error:
         raise file.fault("table.zone", error.message) from None
     house = rules.load(_named(file, table.house, rules.names()))
-    found = {}
+    found: dict[str, ProfileFile] = {}
     for index, device in enumerate(file.config.devices):
         profile = profiles.load(_named(file, device.profile, profiles.names()))
         if profile.profile.kind != device.name:
@@ -80,20 +75,18 @@ def _named(file: ConfigFile, name: str, known: list[str]) -> str:
     return name if name in known or not Path(name).suffix else str(file.beside(name))
 
 
-def secret(file: ConfigFile, field: str, name: str) -> Path:
-    """The file of a secret: `credential:NAME` is handed over by systemd. Raises `ConfigError` at the key `field`."""
-    if not name.startswith("credential:"):
-        return file.beside(name)
-    found = credential(name.removeprefix("credential:"))
+def secret_of(file: ConfigFile, field: str, value: str) -> Path:
+    """The file of a secret that the key `field` names. Raises `ConfigError` where systemd did not hand it over."""
+    found = secret(file, value)
     if found is None:
-        raise file.fault(field, f"{name} was not handed over; it comes from LoadCredential= in the service")
+        raise file.fault(field, f"{value} was not handed over; it comes from LoadCredential= in the service")
     return found
 
 
 def signer_of(file: ConfigFile, storage: Storage) -> Signer:
     """The key that signs the ledger's heads; where none is named, one in the storage folder, made when it is not there."""
     if file.config.ledger.key is not None:
-        return Signer.load(secret(file, "ledger.key", file.config.ledger.key))
+        return Signer.load(secret_of(file, "ledger.key", file.config.ledger.key))
     path = storage.folder / KEY
     if not path.exists():
         Signer.make(key_name(file.name)).save(path)
@@ -119,14 +112,12 @@ def open_ledger(
     signer: Signer,
     *,
     now: int,
-    told: Told,
-    other: Callable[[Entry], object],
     tried: Callable[[str], object],
 ) -> Opened:
-    """Go on with the newest ledger, or begin the first one. `now` is in microseconds since 1970.
+    """Go on with the newest ledger, which is still to be folded again, or begin one. `now` is in microseconds since 1970.
 
-    `told` and `other` hear what is folded again; `tried` is called with a line before what may take long. Raises `LedgerError`
-    when the ledger is damaged, is not what this program makes of it, or was left in the middle of a round under other rules.
+    `tried` is called with a line before what may take long. Raises `LedgerError` when the ledger is damaged, or was left in the
+    middle of a round under other rules.
     """
     pin = pin_of(file, ruled)
     days = storage.days()
@@ -150,16 +141,10 @@ def open_ledger(
         return _begun(file, storage, begun, ruled)
     ledger = Ledger.resume(path, pin)
     try:
-        tried(f"folding {path.name} again")
         table = table_of(ledger.begun, ruled.house.house)
-        with Reader(path) as reader:
-            refold(reader, table, told=told, other=other)
     except ValueError as error:
         ledger.close()
         raise LedgerError(f"is damaged: what it takes over cannot be read: {error}", where=str(path)) from None
-    except BaseException:
-        ledger.close()
-        raise
     return Opened(ledger, table, fresh=False)
 
 
@@ -170,25 +155,23 @@ def _begun(file: ConfigFile, storage: Storage, pin: Pin, ruled: Ruled) -> Opened
 
 
 def _day(file: ConfigFile, pin: Pin) -> str:
-    from tablectl.instants import to_micros
-
     table = file.config.table
     return day_of(to_micros(pin.opened or ""), zone_of(table.zone), table.day_begins)
 
 
-def followed(file: ConfigFile, ruled: Ruled, storage: Storage, signer: Signer, ledger: Ledger, table: Table, *, now: int) -> Opened | None:
-    """Begin the next day's ledger after this one, all of which is committed. None: it is not time, or the table is not quiet.
+def is_new_day(file: ConfigFile, ledger: Ledger, now: int) -> bool:
+    """Whether the gaming day of a ledger is over."""
+    section = file.config.table
+    return day_of(now, zone_of(section.zone), section.day_begins) > ledger.path.name[: len("2026-11-30")]
+
+
+def followed(
+    file: ConfigFile, ruled: Ruled, storage: Storage, signer: Signer, ledger: Ledger, standing: bytes, *, now: int
+) -> Opened:
+    """Begin the ledger that follows this one, all of which is committed; the table's `standing` is taken over.
 
     Raises `LedgerError` when the new ledger cannot be made; the old one is then as it was.
     """
-    section = file.config.table
-    today = day_of(now, zone_of(section.zone), section.day_begins)
-    if today <= ledger.path.name[:10]:
-        return None
-    try:
-        standing = carry(table)
-    except ValueError:
-        return None
     head = ledger.head()
     pin = msgspec.structs.replace(
         pin_of(file, ruled),

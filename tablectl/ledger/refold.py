@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from tablectl.errors import ConfigError, InputError, LedgerError
+from tablectl.game.carried import take_over
 from tablectl.game.table import Table
 from tablectl.houses.rules import House
 from tablectl.ledger import pin as pins
@@ -21,17 +22,18 @@ from tablectl.notices import Notice, encode
 from tablectl.observations import Observation, decode
 from tablectl.texts import Texts
 
-__all__ = ["Folding", "all_entries", "apply_pin", "refold", "table_of"]
+__all__ = ["Folding", "Watch", "all_entries", "apply_pin", "refold", "table_of"]
 
 _PAGE = 2000
+
+Watch = Callable[[Observation], Callable[[tuple[Notice, ...], list[bytes]], object]]
+"""Hears an observation before the table takes it in; what it gives hears the notices that follow, and their bytes."""
 
 
 def table_of(pin: Pin, house: House) -> Table:
     """The table with which a ledger of this first pin begins. Raises `ValueError` when what it takes over cannot be read."""
     table = Table(house, language=pin.language, supervisors=frozenset(pin.supervisors) or None)
     if pin.carried is not None:
-        from tablectl.game.carried import take_over
-
         take_over(table, bytes(pin.carried))
     return table
 
@@ -49,14 +51,12 @@ class Folding:
     `take` raises `LedgerError` that names the entry.
     """
 
-    def __init__(
-        self, table: Table, *, where: str, told: Callable[[Observation, tuple[Notice, ...]], object] | None = None
-    ) -> None:
+    def __init__(self, table: Table, *, where: str, watch: Watch | None = None) -> None:
         self.table = table
         self.observations = 0
         self.last = 0
         self._where = where
-        self._told = told
+        self._watch = watch
         self._due: list[bytes] = []
         self._cause = 0
 
@@ -79,11 +79,13 @@ class Folding:
             except InputError as error:
                 raise self._fault(entry.seq, f"cannot be read as an observation: {error.message}") from None
             self._cause = entry.seq
+            heard = self._watch(observation) if self._watch is not None else None
             notices = self.table.feed(observation)
-            self._due = [encode(notice) for notice in reversed(notices)]
+            lines = [encode(notice) for notice in notices]
+            if heard is not None:
+                heard(notices, lines)
+            self._due = lines[::-1]
             self.observations += 1
-            if self._told is not None:
-                self._told(observation, notices)
         elif entry.kind == "pin" and entry.seq > 1:
             try:
                 apply_pin(self.table, pins.decode(entry.body))
@@ -111,14 +113,14 @@ def refold(
     table: Table,
     *,
     other: Callable[[Entry], object] | None = None,
-    told: Callable[[Observation, tuple[Notice, ...]], object] | None = None,
+    watch: Watch | None = None,
 ) -> Folding:
     """Bring a fresh `table` to where the ledger ends.
 
-    `told` hears each observation with its notices, `other` each entry that is neither. Raises `LedgerError` at the first entry
+    `watch` hears each observation with its notices, `other` each entry that is neither. Raises `LedgerError` at the first entry
     that is not what this program, with these rules, makes of those before it.
     """
-    folding = Folding(table, where=str(reader.path), told=told)
+    folding = Folding(table, where=str(reader.path), watch=watch)
     for entry in all_entries(reader):
         folding.take(entry)
         if other is not None and entry.kind not in ("observation", "notice"):

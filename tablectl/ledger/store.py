@@ -278,8 +278,12 @@ class Ledger:
         try:
             self.commit()
         finally:
-            self._connection.close()
-            self._lock.release()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the file, and of what waits."""
+        self._connection.close()
+        self._lock.release()
 
     def __enter__(self) -> Self:
         return self

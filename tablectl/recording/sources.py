@@ -90,6 +90,7 @@ class Decoding:
         self.undecoded: set[str] = set()
         self._ports = {name: Port(name, decoder, opened=live) for name, decoder in decoders.items()}
         self._lines = Lines() if live else None
+        self._up: set[str] = set()
         self._at: str | None = None
 
     @property
@@ -153,8 +154,11 @@ class Decoding:
                 yield found
                 continue
             yield _seen(TABLE, found)
-            if isinstance(found, Link) and found.state == "up":
-                yield from self.reset(found.device, at)
+            if isinstance(found, Link):
+                came_up = found.state == "up" and found.device not in self._up
+                (self._up.add if found.state == "up" else self._up.discard)(found.device)
+                if came_up:  # one that was up all the time, and in trouble, has lost no bytes
+                    yield from self.reset(found.device, at)
 
 
 def _time(chunk: Chunk) -> str | None:

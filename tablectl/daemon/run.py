@@ -1,0 +1,278 @@
+"""The daemon: a live table, the threads around it, and the loop of the game's thread. It wires, and holds no rule.
+
+| thread | job |
+|---|---|
+| main | the game: owns table, ledger and recording; takes what is in the inbox, does what is due, tells systemd that it lives |
+| `tablectl-NAME` | one a device: opens it, reads it, delivers into the inbox |
+| `tablectl-mqtt` | the publisher: reads the ledger, drives its connection to the broker |
+| `tablectl-commands` | commands: drives a second connection, judges what arrives |
+| `tablectl-metrics` | with `[metrics]`: serves figures |
+| `tablectl-recordings` | packs and removes closed recordings, while there are any |
+
+SIGTERM and SIGINT end it after what has come in was taken in; SIGHUP has it read the configuration again.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from tablectl import config
+from tablectl.config import ConfigFile
+from tablectl.daemon import reload
+from tablectl.daemon.inbox import Inbox
+from tablectl.daemon.metrics import MetricsServer
+from tablectl.daemon.notify import Notify
+from tablectl.daemon.outlets import Outlets
+from tablectl.daemon.storage import Storage
+from tablectl.daemon.table import LiveTable, Tell
+from tablectl.errors import ConfigError, LedgerError
+from tablectl.instants import from_micros
+from tablectl.mqtt.judgement import Order
+from tablectl.mqtt.orders import ShoeCommand
+from tablectl.observations import Link
+from tablectl.recording.chunks import Chunk
+from tablectl.shoe.encoder import Encoder
+from tablectl.shoe.events import Bytes, Down, Event, Sent, Trouble, Up
+from tablectl.shoe.port import Port
+from tablectl.shoe.profile import Profile
+
+__all__ = ["Daemon"]
+
+LOOK: Final = 0.2
+"""Seconds for which the game waits for an event before it looks at what is due."""
+GROUP: Final = 64
+"""Events that may go into one commit, where so many wait."""
+LAST_WORDS: Final = 2.0
+"""Seconds for which the devices' threads may deliver what they have read, when the table stops."""
+START_SECONDS: Final = 60.0
+"""What systemd is asked for at a time, while a long ledger is read."""
+STATUS_EVERY: Final = 5.0
+
+COMMANDS: Final = {"lock": "lock on", "unlock": "lock off", "clear_error": "clear error"}
+"""What the order to a shoe is called in its profile."""
+
+
+class Daemon:
+    """One live table, from start to stop. `tell` hears what happens, `log` lines for the journal."""
+
+    def __init__(
+        self,
+        file: ConfigFile,
+        *,
+        tell: Tell = lambda *_: None,
+        log: Callable[[str], object],
+        clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        self._file = file
+        self._tell = tell
+        self._log = log
+        self._clock = clock
+        self._inbox = Inbox()
+        self._notify = Notify()
+        self._ports: dict[str, Port] = {}
+        self._profiles: dict[str, Profile] = {}
+        self._stopping = False
+        self._reload = False
+        self._pending: ConfigFile | None = None
+        self._reported = ""
+        self._due_status = self._due_alive = 0.0
+
+    def run(self) -> int:
+        """Run until asked to stop. Gives the exit code: 0, or 7 when not all could be written.
+
+        Raises `ConfigError`, `LedgerError`, before anything was taken in.
+        """
+        with self._signals(), ExitStack() as stack:
+            storage = Storage(self._file.beside(self._file.config.storage.folder))
+            stack.callback(storage.close)
+            table = stack.enter_context(
+                LiveTable(self._file, storage, clock=self._clock, tell=self._tell, device=self._order_device, tried=self._tried)
+            )
+            outlets = stack.enter_context(Outlets(self._file, storage, table, log=self._log, notify=self._inbox.wake))
+            if self._file.config.metrics is not None:
+                stack.enter_context(MetricsServer(self._file.config.metrics.listen, table.figures))
+            self._profiles = table.profiles
+            for device in self._file.config.devices:
+                address = self._file.address_of(device)
+                link = self._profiles[device.name].link
+                self._ports[device.name] = Port(device.name, address, link, self._inbox.put, clock=self._clock)
+            for port in self._ports.values():
+                port.start()
+            stack.callback(self._close_ports)
+            self._notify.ready(self._status(table, outlets))
+            self._log(f"table {self._file.name} runs; its record is {table.ledger.path}")
+            while not self._stopping:
+                self._turn(table, outlets)
+            self._notify.stopping("taking in the last that came")
+            self._last_words(table, outlets)
+        if table.live.trouble is not None:
+            self._log(f"not all could be written: {table.live.trouble}")
+            return LedgerError.exit_code
+        return 0
+
+    def _tried(self, line: str) -> None:
+        self._notify.more_time(START_SECONDS, line)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        def stop(*_: object) -> None:
+            self._stopping = True
+
+        def again(*_: object) -> None:
+            self._reload = True
+
+        wanted = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: again}
+        before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+        try:
+            yield
+        finally:
+            for number, old in before.items():
+                signal.signal(number, old)
+
+    # The loop
+
+    def _turn(self, table: LiveTable, outlets: Outlets) -> None:
+        """Wait for something, take in what is there, commit it, and hand it on."""
+        now = time.monotonic()
+        if table.is_choked:
+            time.sleep(LOOK)  # the devices wait, aloud, until the disk takes what there is
+        else:
+            event = self._inbox.take(LOOK)
+            now = time.monotonic()
+            for _ in range(GROUP):
+                if event is None:
+                    break
+                self._take(table, event, now)
+                event = self._inbox.take(0.0)
+            if event is not None:
+                self._take(table, event, now)
+        self._commit(table, outlets)
+        while (order := outlets.order()) is not None:
+            self._carry_out(table, outlets, order)
+        if table.tend(now):
+            outlets.wake()
+        self._follow_up(table, outlets, now)
+
+    def _take(self, table: LiveTable, event: Event, now: float) -> None:
+        if isinstance(event, Bytes):
+            table.take(Chunk(event.at, event.port, "<", event.data), now)
+        elif isinstance(event, Sent):
+            table.take(Chunk(event.at, event.port, ">", event.data), now)
+        elif isinstance(event, Up):
+            table.observe(Link(device=event.port, state="up", why=f"opened: {event.why}"[:500]))
+        elif isinstance(event, Down):
+            table.observe(Link(device=event.port, state="down", why=event.why[:500]))
+        else:
+            self._trouble(table, event)
+
+    def _trouble(self, table: LiveTable, event: Trouble) -> None:
+        device = table.table.devices.get(event.port)
+        if device is not None and device.state == "up":
+            table.observe(Link(device=event.port, state="up", why=f"corrupt: {event.why}"[:500]))
+        elif device is None or device.why != event.why:
+            table.observe(Link(device=event.port, state="down", why=event.why[:500]))
+
+    def _commit(self, table: LiveTable, outlets: Outlets) -> None:
+        if table.commit():
+            outlets.wake()
+        else:
+            outlets.say_aside(table)
+
+    def _carry_out(self, table: LiveTable, outlets: Outlets, order: Order | bytes) -> None:
+        if isinstance(order, bytes):
+            table.refused(order)
+        else:
+            now = self._clock()
+            outlets.answer(order, table.desk.carry_out(order, at=from_micros(now), now=now))
+        self._commit(table, outlets)
+
+    def _order_device(self, command: ShoeCommand) -> str | None:
+        """Hand a host command to the shoe; gives the reason why not."""
+        device = next(device for device in self._file.config.devices if device.name == "shoe")
+        port = self._ports.get("shoe")
+        if not device.write:
+            return "read_only"
+        values = {} if command.number is None else {"error_number": command.number}
+        try:
+            frame = Encoder(self._profiles["shoe"]).command(COMMANDS[command.do], values)
+        except ValueError:
+            return "unknown_to_the_shoe"
+        return None if port is not None and port.write(frame) else "shoe_down"
+
+    def _follow_up(self, table: LiveTable, outlets: Outlets, now: float) -> None:
+        """The next day, the configuration, systemd."""
+        outlets.follow(table.ledger.path)
+        if self._reload:
+            self._reload = False
+            self._read_again()
+        if self._pending is not None and not table.table.round_open:
+            self._change(table, outlets)
+        if self._inbox.was_full():
+            self._log("the table is behind: the devices wait")
+        if now >= self._due_alive:
+            self._due_alive = now + (self._notify.watchdog or STATUS_EVERY * 4) / 4
+            self._notify.alive()
+        if now >= self._due_status:
+            self._due_status = now + STATUS_EVERY
+            status = self._status(table, outlets)
+            if status != self._reported:
+                self._reported = status
+                self._notify.status(status)
+
+    def _status(self, table: LiveTable, outlets: Outlets) -> str:
+        game = table.table
+        devices = ", ".join(f"{name} {device.state}" for name, device in sorted(game.devices.items()))
+        record = f"; NOT WRITTEN: {table.live.trouble}" if table.live.trouble else ""
+        return f"round {game.round.number}, {game.phase}; {devices or 'no device yet'}; broker {outlets.status}{record}"
+
+    # Reading the configuration again
+
+    def _read_again(self) -> None:
+        self._notify.reloading()
+        try:
+            file = config.load(self._file.path)
+            reload.check(self._file, file)
+        except ConfigError as error:
+            self._log(f"the configuration stays as it was: {error}")
+            self._notify.ready("the configuration stays as it was")
+            return
+        self._pending = file
+
+    def _change(self, table: LiveTable, outlets: Outlets) -> None:
+        file, self._pending = self._pending, None
+        assert file is not None
+        try:
+            table.change(file)
+        except ConfigError as error:
+            self._log(f"the configuration stays as it was: {error}")
+        else:
+            self._file = file
+            outlets.change(file)
+            self._log("the configuration was read again")
+        self._notify.ready(self._status(table, outlets))
+
+    # The end
+
+    def _last_words(self, table: LiveTable, outlets: Outlets) -> None:
+        """Take in what the devices have sent, and hand on what can be handed on."""
+        for port in self._ports.values():
+            port.stop()
+        until = time.monotonic() + LAST_WORDS
+        while (now := time.monotonic()) < until and not table.is_choked:
+            event = self._inbox.take(0.05)
+            if event is not None:
+                self._take(table, event, now)
+            elif not any(port.is_alive for port in self._ports.values()):
+                break
+        self._commit(table, outlets)
+        table.checkpoint()
+        outlets.last_words()
+
+    def _close_ports(self) -> None:
+        self._inbox.close()
+        for port in self._ports.values():
+            port.close()

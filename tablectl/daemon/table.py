@@ -1,0 +1,344 @@
+"""One live table, from the ledger of its day to the next: what `Daemon` drives, in the game's thread. No thread, no socket.
+
+It opens the ledger, folds it again, takes in what the recordings hold beyond it, and from then on what arrives. Between two
+events it does what time asks for: ticks, checkpoints, new recordings, a new day's ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+import msgspec
+
+from tablectl.config import ConfigFile
+from tablectl.daemon.live import MOST_WAITING, Live
+from tablectl.daemon.metrics import Figures
+from tablectl.daemon.opening import Opened, Ruled, followed, is_new_day, look_up, open_ledger, pin_of, signer_of
+from tablectl.daemon.storage import Storage, day_of, zone_of
+from tablectl.errors import LedgerError
+from tablectl.game.carried import carry, may_be_carried
+from tablectl.game.table import Table
+from tablectl.instants import from_micros, to_micros
+from tablectl.ledger.checkpoint import succession
+from tablectl.ledger.reader import Entry, Reader
+from tablectl.ledger.refold import apply_pin, refold
+from tablectl.ledger.store import Ledger
+from tablectl.mqtt.desk import Desk
+from tablectl.mqtt.orders import ShoeCommand
+from tablectl.notices import Notice
+from tablectl.observations import Link, Observation, ShoeLoaded, TableState, Tick
+from tablectl.recording.chunks import Chunk
+from tablectl.recording.day import RECORDED, Done, decoding_of, rest_of_day
+from tablectl.recording.folder import of_ledger, stem_of
+from tablectl.recording.keeper import Keeper
+from tablectl.recording.sources import Decoding
+from tablectl.shoe.profile import Profile
+
+__all__ = ["RECORD", "LiveTable"]
+
+RECORD: Final = "record"
+"""What the disk is called among the devices."""
+TICK: Final = 60.0
+"""Seconds between two ticks."""
+QUIET: Final = 5.0
+"""Seconds without a byte after which a recording may end: longer than any device repeats itself."""
+ROOM: Final = 30.0
+"""Seconds between two looks at the disk's room."""
+MEGABYTE: Final = 1_000_000
+
+Tell = Callable[[Observation, tuple[Notice, ...]], object]
+
+
+class LiveTable:
+    """A table at work. Use it as a context manager; entering opens ledger and recording, leaving ends them.
+
+    `tell` hears what is seen and said, at once; `device` is asked to carry out a host command (see `Desk`); `tried` is called
+    with a line before what may take long. Entering raises `ConfigError`, `LedgerError`.
+    """
+
+    def __init__(
+        self,
+        file: ConfigFile,
+        storage: Storage,
+        *,
+        clock: Callable[[], int],
+        tell: Tell,
+        device: Callable[[ShoeCommand], str | None],
+        tried: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        self.file = file
+        self.figures = Figures(file.name)
+        self._storage = storage
+        self._clock = clock
+        self._tell = tell
+        self._device = device
+        self._tried = tried
+        self._ruled: Ruled = look_up(file)
+        self._signer = signer_of(file, storage)
+        self._stack = ExitStack()
+        self._record: bytes | None = None  # a command's, of which the next observation comes
+        self._again = True  # folding again: nobody is told
+        self._trouble: str | None = None
+        self._room: str | None = None
+        self._due_tick = self._due_checkpoint = self._due_room = self._last_byte = 0.0
+        self.live: Live
+        self.desk: Desk
+
+    # Opening
+
+    def __enter__(self) -> LiveTable:
+        with ExitStack() as stack:
+            opened = open_ledger(self.file, self._ruled, self._storage, self._signer, now=self._clock(), tried=self._tried)
+            self._keeper = self._keeper_for(opened.ledger)
+            self.live = Live(
+                opened.table, opened.ledger, self._keeper, self._decoding(), watch=self._watched, remark=self._remember
+            )
+            stack.callback(self._close_ledger)
+            stack.callback(self._keeper.close)
+            self.desk = Desk(opened.table, self._ordered, record=self._recorded, device=self._device)
+            self._fold_again(opened)
+            self._keeper.open(self._clock())
+            self._again = False
+            self._begin(fresh=opened.fresh)
+            self._stack = stack.pop_all()
+        return self
+
+    def _fold_again(self, opened: Opened) -> None:
+        """Bring the table to where the record ends: the ledger first, then what the recordings hold beyond it."""
+        if opened.fresh:
+            return
+        with Reader(opened.ledger.path) as reader:
+            refold(reader, opened.table, watch=self._watched, other=self._other)
+            apply_pin(opened.table, opened.ledger.pin)
+            kept = reader.latest(RECORDED)
+        done = msgspec.json.decode(kept.body, type=Done) if kept is not None else None
+        self._tried("taking in what was recorded last")
+        paths = of_ledger(self._storage.recordings, opened.ledger.path.name)
+        self.live.follow(rest_of_day(paths, self.profiles, done=done))
+        if paths:  # with what they gave, in one commit: else it would be taken in twice
+            self.live.done(Done(stem_of(paths[-1].name) or "", 0, ended=True))
+
+    def _begin(self, *, fresh: bool) -> None:
+        """What is to be seen first. Raises `LedgerError` when it cannot be written: a table does not begin without its record."""
+        now = self._clock()
+        for name, device in sorted(self.table.devices.items()):
+            if device.state == "up" and name != RECORD:
+                self.live.observe(now, Link(device=name, state="down", why="the table was not running"))
+        if fresh and self.live.ledger.begun.carried is None:
+            section = self.file.config.table
+            opening = section.opens == "at_start"
+            state = TableState(state="open", layout=section.layout or None) if opening else TableState(state="closed")
+            self.live.observe(now, state)
+        if not self.live.commit():
+            raise LedgerError(self.live.trouble or "cannot be written")
+
+    def _keeper_for(self, ledger: Ledger) -> Keeper:
+        limits = self.file.config.recording
+        return Keeper(
+            self._storage.recordings,
+            self._header(ledger.path.name),
+            rotate_bytes=limits.rotate_mb * MEGABYTE,
+            rotate_seconds=limits.rotate_hours * 3600,
+            keep_seconds=None if limits.keep_days is None else limits.keep_days * 86400,
+            keep_bytes=None if limits.keep_mb is None else limits.keep_mb * MEGABYTE,
+            protected=lambda: [self.live.ledger.path.name],
+        )
+
+    def _header(self, ledger: str) -> dict[str, str]:
+        named = {f"profile.{port}": found.profile.name for port, found in self._ruled.profiles.items()}
+        return {
+            "table": str(self.file.name),
+            "house": self._ruled.house.house.name,
+            "zone": self.file.config.table.zone,
+            "ledger": ledger,
+            **named,
+        }
+
+    @property
+    def table(self) -> Table:
+        """The game."""
+        return self.live.table
+
+    @property
+    def ledger(self) -> Ledger:
+        """The day's ledger."""
+        return self.live.ledger
+
+    @property
+    def profiles(self) -> dict[str, Profile]:
+        """The firmware profiles by port."""
+        return {port: found.profile for port, found in self._ruled.profiles.items()}
+
+    def _decoding(self) -> Decoding:
+        return decoding_of(self.profiles)
+
+    # What arrives
+
+    def take(self, chunk: Chunk, now: float) -> None:
+        """Take in bytes of a device, or to it. `now` is in seconds of a clock that only goes forward, here as below."""
+        self._last_byte = now
+        self.live.take(chunk)
+
+    def observe(self, observation: Observation) -> None:
+        """Take in what is no device's bytes, now."""
+        self.live.observe(self._clock(), observation)
+
+    @property
+    def is_choked(self) -> bool:
+        """Whether so much waits for the disk that nothing more may be taken in."""
+        return self.live.waiting > MOST_WAITING
+
+    def commit(self) -> bool:
+        """Put what was taken in onto the disk, and say so when that begins or ceases to fail. False: it cannot be now."""
+        done = self.live.commit()
+        if (self.live.trouble is None) != (self._trouble is None):
+            self._trouble = self.live.trouble
+            if self._trouble is not None:
+                self.observe(Link(device=RECORD, state="down", why=self._trouble[:500]))
+                return False
+            self.observe(Link(device=RECORD, state="up", why="written again"))
+            done = self.live.commit()
+        return done
+
+    def _ordered(self, observation: Observation) -> Sequence[bytes]:
+        """Carry out a command; for the desk."""
+        assert observation.at is not None
+        lines = self.live.observe(to_micros(observation.at), observation)
+        self.commit()
+        return lines
+
+    def _recorded(self, body: bytes) -> None:
+        self.live.remark(self._clock(), "command", body)
+
+    def refused(self, body: bytes) -> None:
+        """Keep the record of a command that was refused before it came here."""
+        self._recorded(body)
+
+    # What is heard, of the present and of what is folded again
+
+    def _other(self, entry: Entry) -> None:
+        if entry.kind == "command":
+            self._remember(entry.body)
+
+    def _remember(self, body: bytes) -> None:
+        if self._again:
+            if self._record is not None:
+                self.desk.remember(self._record, None, self._clock())
+            self._record = body
+
+    def _watched(self, observation: Observation) -> Callable[[tuple[Notice, ...], list[bytes]], object]:
+        record, self._record = self._record, None
+        finish = self.desk.remember(record, observation, self._clock()) if record is not None else None
+
+        def heard(notices: tuple[Notice, ...], lines: list[bytes]) -> None:
+            self.figures.take(observation, notices)
+            if finish is not None:
+                finish(lines)
+            if not self._again:
+                self._tell(observation, notices)
+            if isinstance(observation, ShoeLoaded):
+                self._due_checkpoint = 0.0
+
+        return heard
+
+    # What time asks for
+
+    def tend(self, now: float) -> bool:
+        """Do what is due. True: something was written beside what arrived, such as a checkpoint."""
+        self.desk.settle(self._clock())
+        if now >= self._due_tick:
+            self._due_tick = now + TICK
+            if self.table.phase != "closed":
+                self.observe(Tick())
+        if now >= self._due_room:
+            self._due_room = now + ROOM
+            self._look_for_room()
+        if not self.commit():
+            return False
+        quiet = now - self._last_byte >= QUIET and not self.live.decoding.pending
+        written = False
+        if now >= self._due_checkpoint:
+            written = self.checkpoint()
+            self._due_checkpoint = now + self.file.config.ledger.checkpoint_seconds
+        if quiet and is_new_day(self.file, self.ledger, self._clock()) and may_be_carried(self.table):
+            written |= self._next_day()
+        elif self._keeper.must or (quiet and self._keeper.is_due(self._clock())):
+            self.live.rotate(self._clock(), self._decoding())
+        self._keeper.tend(self._clock())
+        return written
+
+    def checkpoint(self) -> bool:
+        """Sign the head. False: it cannot be written now."""
+        try:
+            self.ledger.checkpoint(self._signer, from_micros(self._clock()))
+        except LedgerError as error:
+            self.live.trouble = str(error)
+            return False
+        return True
+
+    def _look_for_room(self) -> None:
+        least = self.file.config.storage.min_free_mb
+        try:
+            free = self._storage.free_bytes() // MEGABYTE
+        except OSError as error:
+            room: str | None = f"how much room is left cannot be seen: {error.strerror}"
+        else:
+            room = f"low: less than {least} MB are left" if free < least else None
+        if room != self._room and self._trouble is None:
+            self.observe(Link(device=RECORD, state="up", why=room or "room again"))
+        self._room = room
+
+    def _next_day(self) -> bool:
+        """Begin the next day's ledger, and a recording for it. False: it cannot be now, and this day goes on."""
+        now = self._clock()
+        old, standing = self.ledger, carry(self.table)
+        self._keeper.header = self._header(self._storage.next_day(_date(self.file, now)).name)
+        if not self.live.rotate(now, self._decoding()) or not self.live.commit() or carry(self.table) != standing:
+            self._keeper.header = self._header(old.path.name)
+            return False
+        self.checkpoint()
+        try:
+            opened = followed(self.file, self._ruled, self._storage, self._signer, old, standing, now=now)
+        except LedgerError as error:
+            self.live.trouble = str(error)
+            self._keeper.header = self._header(old.path.name)
+            self.live.rotate(now, self._decoding())
+            return False
+        self.live.sit_down(opened.table, opened.ledger)
+        self.desk.sit_down(opened.table)
+        old.close()
+        self.live.commit()
+        self.checkpoint()
+        return True
+
+    # Changes, and the end
+
+    def change(self, file: ConfigFile) -> None:
+        """Take over what may change while the table runs; `tablectl.daemon.reload` has looked at it. Raises `ConfigError`."""
+        self.file = file
+        pin = pin_of(file, self._ruled)
+        if self.ledger.repin(pin):
+            apply_pin(self.table, pin)
+        signer = signer_of(file, self._storage)
+        if signer.verifier != self._signer.verifier:
+            self.checkpoint()
+            self.ledger.note("key", succession(self.ledger.origin, signer, self._signer))
+            self._signer = signer
+        self.commit()
+
+    def __exit__(self, *_: object) -> None:
+        with self._stack:
+            if self.live.end():
+                self.checkpoint()
+
+    def _close_ledger(self) -> None:
+        if self.live.trouble is None:
+            self.ledger.close()
+        else:  # what is recorded is taken in at the next start; half of it must not stand here
+            self.ledger.abandon()
+
+
+def _date(file: ConfigFile, now: int) -> str:
+    return day_of(now, zone_of(file.config.table.zone), file.config.table.day_begins)
