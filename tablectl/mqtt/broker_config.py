@@ -6,13 +6,14 @@ everyone for a certificate, and has no other way in. The names, which also are w
 ====================================  =====================  ================================================================
 common name                           who                    may
 ====================================  =====================  ================================================================
-`table:{site}/{pit}/{table}`          a table, its bridge    write below its own topics, hear its own commands
+`table:{site}:{pit}:{table}`          a table, its bridge    write below its own topics, hear its own commands
 the person's name                     a supervisor           write `cmd/{name}/{person}` of the tables, read their responses
 `service:display`                     the pit's display      read everything but commands
 `service:witness`                     who keeps checkpoints  read `audit/checkpoint`
 ====================================  =====================  ================================================================
 
-A person's name has no `:`, so nobody is by chance what he is not. Whatever is not granted is refused.
+The names themselves have no `:`, so nobody is by chance what he is not, and no `/`, which a broker may refuse in a user's name.
+Whatever is not granted is refused.
 
 What is written for Mosquitto 2.0 is tried on 2.0.11, the oldest that is met (Debian 12), and goes round its faults:
 `per_listener_settings` loses last wills there (mended in 2.0.13), 0 for `max_queued_messages` has meant "unlimited" and "none" in
@@ -93,8 +94,12 @@ _WRITTEN: Final = (
 
 
 def table_identity(table: TableName) -> str:
-    """The common name of a table's certificate. Raises `ConfigError` where the three names are too long for one together."""
-    identity = f"table:{table}"
+    """The common name of a table's certificate. Raises `ConfigError` for names that have a `:`, or are too long together."""
+    names = {field: getattr(table, field) for field in table.__struct_fields__}
+    for field, name in names.items():
+        if ":" in name:
+            raise ConfigError(f"{name!r} has a ':', which parts the names in a certificate", field=field)
+    identity = ":".join(["table", *names.values()])
     if len(identity) > MAX_IDENTITY:
         raise ConfigError(f"{identity!r} is longer than the {MAX_IDENTITY} characters of a certificate's name", field="table")
     return identity
@@ -232,9 +237,9 @@ def _broker(plan: BrokerPlan) -> list[str]:
     ]
     if plan.version == "2.0":
         lines += [f"acl_file {place}/{ACL}"]
-    else:
+    else:  # of the whole broker: one that is a listener's is not asked about a reader who is away and has none
         lines += [
-            f"plugin_load tablectl-acl {plan.plugins.rstrip('/')}/mosquitto_acl_file.so",
+            f"global_plugin {plan.plugins.rstrip('/')}/mosquitto_acl_file.so",
             f"plugin_opt_acl_file {place}/{ACL}",
         ]
     lines += [
@@ -272,7 +277,7 @@ def _listener(plan: BrokerPlan, place: str, port: int, address: str | None) -> l
     certificates = f"{place}/{CERTIFICATES}"
     lines = ["", f"listener {port}{f' {address}' if address else ''}"]
     if plan.version == "2.1":
-        lines += ["listener_allow_anonymous false", "plugin_use tablectl-acl"]
+        lines += ["listener_allow_anonymous false"]
     return [
         *lines,
         f"max_connections {_connections(plan)}",

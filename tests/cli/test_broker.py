@@ -1,8 +1,9 @@
 """`tablectl broker`: what it writes and how private it is, what it refuses, and that a broker starts on it."""
 
+import os
+import pwd
 import re
 import shutil
-import ssl
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -73,28 +74,32 @@ def pki(made: Path, tmp_path: Path) -> Path:
 
 def test_all_by_the_command_line(tablectl: Callable[..., subprocess.CompletedProcess[str]], pki: Path, tmp_path: Path) -> None:
     """The certificates and the files as they are written: a broker starts on them, and a table gets in by the broker's name."""
-    port = free_port()
-    options = ["--place", tmp_path, "--state", tmp_path, "--port", str(port), "--bind", "127.0.0.1", "--user", "root"]
+    port, second, user = free_port(), free_port(), pwd.getpwuid(os.getuid()).pw_name
+    options = ["--place", tmp_path, "--state", tmp_path, "--port", str(port), "--bind", "127.0.0.1", "--user", user]
+    options += ["--loopback", str(second)]
     result = tablectl("broker", "config", "--for", "table", *TABLE, "--person", "CHIEF7", *options, "-o", tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
-    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-    context.load_cert_chain(pki / "table-hall-main-t07.crt", pki / "table-hall-main-t07.key")
     with Written(tmp_path / "mosquitto.conf", port) as broker:
-        line = ["mosquitto_pub", "-h", "localhost", "-p", str(port), "-V", "mqttv5", "-q", "1", "-d", "-m", "x"]
+        line = ["mosquitto_pub", "-h", "localhost", "-V", "mqttv5", "-q", "1", "-d", "-m", "x"]
         line += ["--cafile", f"{pki}/ca.crt", "--cert", f"{pki}/table-hall-main-t07.crt"]
-        own = ["--key", f"{pki}/table-hall-main-t07.key", "-t"]
+        line += ["--key", f"{pki}/table-hall-main-t07.key"]
         said = [
-            subprocess.run([*line, *own, f"tablectl/v1/hall/main/{name}/status"], capture_output=True, text=True, check=False)
-            for name in ("t07", "t08")
+            subprocess.run(
+                [*line, "-p", str(where), "-t", f"tablectl/v1/hall/main/{name}/status"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            for name, where in (("t07", port), ("t08", port), ("t07", second))
         ]
-        assert [re.findall(r"PUBACK .*RC:(\d+)", result.stdout) for result in said] == [["16"], ["135"]]
+        assert [re.findall(r"PUBACK .*RC:(\d+)", result.stdout) for result in said] == [["16"], ["135"], ["16"]]
         assert "Error" not in broker.log()
 
 
 def test_it_says_what_to_do_next(here: Command) -> None:
     result = here("config", "--for", "pit", *TABLE, "--table", "t08", "-o", "pit")
-    assert "table:hall/main/t07" in result.stdout
-    assert "table:hall/main/t08" in result.stdout
+    assert "table:hall:main:t07" in result.stdout
+    assert "table:hall:main:t08" in result.stdout
     assert "install -o mosquitto -g mosquitto -m 600 pit/tablectl.acl /etc/mosquitto/" in result.stdout
     assert "--test-config" not in result.stdout
     newer = here("config", "--for", "pit", "--mosquitto", "2.1", *TABLE, "-o", "newer")
@@ -120,7 +125,7 @@ def test_nothing_is_written_over_unasked(here: Command, tmp_path: Path) -> None:
     assert refused.stderr == "tablectl: t07/tablectl.acl: is there already; --force writes over it\n"
     assert (acl.read_text(), list(acl.parent.iterdir())) == ("ours", [acl])
     assert here(*words, "--force").returncode == 0
-    assert "user table:hall/main/t07\n" in acl.read_text()
+    assert "user table:hall:main:t07\n" in acl.read_text()
     assert mode(acl) == 0o600
 
 
