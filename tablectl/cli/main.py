@@ -38,6 +38,7 @@ class Verb(NamedTuple):
 
 
 VERBS: dict[str, Verb] = {
+    "run": Verb("tablectl.cli.run:run", "Run one live table: devices, game, record, MQTT."),
     "demo": Verb("tablectl.cli.demo:demo", "Show a table at work: recorded sessions through a broker."),
     "play": Verb("tablectl.cli.play:play", "Play observations by a house's rules; notices as JSON lines."),
     "replay": Verb("tablectl.cli.replay:replay", "Run a serial log through decoders, game, ledger and MQTT."),
@@ -46,6 +47,7 @@ VERBS: dict[str, Verb] = {
     "import": Verb("tablectl.cli.import_:import_", "Another tool's serial log to the native recording."),
     "record": Verb("tablectl.cli.record:record", "What serial devices send to a native recording."),
     "stats": Verb("tablectl.cli.stats:stats", "The figures of a ledger, by round, shoe, shift or day."),
+    "audit": Verb("tablectl.cli.audit:audit", "Whether a ledger is what was written: verify, prove, export."),
     "house": Verb("tablectl.cli.house:house", "The rules of the houses: list, show, check."),
     "profile": Verb("tablectl.cli.profile:profile", "The profiles of shoes and pads: list, show, check."),
     "broker": Verb("tablectl.cli.broker:broker", "The MQTT broker's files and certificates: config, certificate."),

@@ -10,9 +10,8 @@ from types import TracebackType
 from typing import ClassVar, NamedTuple, Self
 
 from tablectl.errors import LedgerError
-from tablectl.ledger import chain
+from tablectl.ledger import chain, schema
 from tablectl.ledger import pin as pins
-from tablectl.ledger import schema
 
 __all__ = ["Entry", "Outbox", "Reader"]
 

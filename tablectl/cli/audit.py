@@ -1,0 +1,309 @@
+"""`tablectl audit`: whether a ledger is what was written; proofs for others; export; keys; the witness."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import click
+import msgspec
+
+from tablectl.cli.main import say
+from tablectl.errors import ConfigError, InputError, LedgerError, UsageError
+from tablectl.ledger.checkpoint import key_name
+from tablectl.ledger.keys import COSIGNS, SIGNS, Signer, Verifier
+from tablectl.ledger.pin import TableName
+from tablectl.ledger.prove import Proved, check_proof, entries_of_round, prove
+from tablectl.ledger.reader import Entry, Reader
+from tablectl.ledger.signed_note import to_base64
+from tablectl.ledger.verify import Report, verify_days
+from tablectl.ledger.witnessed import Witnessed
+
+__all__ = ["audit"]
+
+PAGE = 1000
+"""Entries read at once."""
+
+MAX_PROOF = 1 << 28
+"""A longer proof is not read, in bytes."""
+
+_FILE = click.Path(path_type=Path)
+
+ELSEWHERE = {"witness": "tablectl.cli.audit_witness:witness"}
+"""Commands of this group that stand in files of their own."""
+
+
+class _Commands(click.Group):
+    """The commands of this file, and those of `ELSEWHERE`, which are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *ELSEWHERE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        target = ELSEWHERE.get(cmd_name)
+        if target is None:
+            return super().get_command(ctx, cmd_name)
+        module, attribute = target.split(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command), target
+        return command
+
+
+@click.group(cls=_Commands, epilog="\b\nExample:\n  tablectl audit verify day.ledger")
+def audit() -> None:
+    """Whether a ledger is what was written, and how to show it to others."""
+
+
+# verify
+
+
+@audit.command(
+    "verify",
+    epilog="\b\nExample:\n"
+    "  tablectl audit verify day.ledger\n"
+    "  tablectl audit verify ledger/*.db --key table.pub --witness seen.jsonl",
+)
+@click.argument("ledgers", metavar="LEDGER...", nargs=-1, required=True, type=_FILE)
+@click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="A public key that is trusted; may be given again.")
+@click.option("--witness", "witness", metavar="FILE", type=_FILE, help="What a witness has seen (tablectl audit witness).")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each ledger.")
+def verify_command(ledgers: Sequence[Path], keys: Sequence[str], witness: Path | None, as_json: bool) -> int:
+    """Find any entry that was changed, moved, added or taken out, and name the first.
+
+    Looks at the file, the numbers and links of all entries, the keys, every checkpoint, and what is kept beside the entries; of
+    several ledgers also whether each follows the one before it. Who may change the ledger and has its key can only be caught by
+    what others have seen: --witness. Without --key a ledger's own word is taken for its key.
+
+    LEDGER is only read, and may be written to meanwhile. Exit code 7 when anything is wrong.
+    """
+    seen = None if witness is None else Witnessed(witness)
+    reports = verify_days(ledgers, [key for given in keys for key in _keys(given)], seen)
+    for report in reports:
+        if as_json:
+            click.echo(msgspec.json.encode({"whole": report.whole, **msgspec.to_builtins(report)}).decode())
+        else:
+            _tell(report, trust=bool(keys), witness=seen is not None)
+    return 0 if all(report.whole for report in reports) else LedgerError.exit_code
+
+
+def _tell(report: Report, *, trust: bool, witness: bool) -> None:
+    """What was found, on stdout; what is wrong, on stderr."""
+    for fault in report.faults:
+        place = f"entry {fault.entry} " if fault.entry is not None else ""
+        say(f"{report.ledger}: {place}{fault.what}")
+    if not report.table:
+        click.echo(f"{report.ledger}: NOT WHOLE")
+        return
+    verdict = "whole" if report.whole else "NOT WHOLE"
+    click.echo(f"{report.ledger}: {verdict}: {report.size} entries of table {report.table}, session {report.session}")
+    click.echo(f"  head     {report.root}")
+    if report.checkpoints:
+        left = report.size - report.signed
+        after = f"; {left} after it are bound by the chain alone" if left else ""
+        believed = "" if trust else " (by the ledger's own word: give --key)"
+        when = f", at {report.at}" if report.at else ""
+        click.echo(f"  signed   {report.signed} entries{when} by {report.key}{believed}{after}")
+    else:
+        click.echo("  signed   nothing: it has no checkpoint, so that whoever can write the file could have made all of it anew")
+    if witness:
+        click.echo(f"  witness  has seen {report.witnessed} entries of it")
+    if report.follows is not None:
+        click.echo(f"  follows  {report.follows.size} entries of session {report.follows.session}")
+
+
+def _keys(given: str) -> Iterator[Verifier]:
+    """A public key as it was given, or those of a file, one a line. Raises `ConfigError`."""
+    if "+" in given and not os.path.exists(given):
+        yield Verifier.parse(given)
+        return
+    try:
+        lines = Path(given).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ConfigError(f"the key cannot be read: {why}", where=given) from None
+    found = False
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        found = True
+        if text.startswith("PRIVATE+KEY+"):
+            yield Signer.load(Path(given)).verifier
+            continue
+        try:
+            yield Verifier.parse(text)
+        except ConfigError as error:
+            raise ConfigError(error.message, where=given, line=number) from None
+    if not found:
+        raise ConfigError("holds no key", where=given)
+
+
+# prove, check-proof
+
+
+@audit.command(
+    "prove",
+    epilog="\b\nExample:\n  tablectl audit prove day.ledger --round 17 -o round-17.json\n"
+    "  tablectl audit check-proof round-17.json --key table.pub",
+)
+@click.argument("ledger", metavar="LEDGER", type=_FILE)
+@click.option("--round", "rounds", multiple=True, type=click.IntRange(min=0), metavar="N", help="All that belongs to a round.")
+@click.option("--entry", "entries", multiple=True, type=click.IntRange(min=1), metavar="N", help="One entry, by its number.")
+@click.option("-o", "--output", metavar="FILE", type=_FILE, help="Where to write it.  [default: stdout]")
+def prove_command(ledger: Path, rounds: Sequence[int], entries: Sequence[int], output: Path | None) -> None:
+    """Write a proof that entries are in a ledger, for who does not have the ledger.
+
+    It holds the entries themselves, their paths in the Merkle tree, and the first signed checkpoint that covers them; a public
+    key is all that is needed to check it. It shows the ledger's other entries to nobody.
+    """
+    if not rounds and not entries:
+        raise UsageError("what is to be proved? give --round or --entry")
+    wanted = set(entries)
+    with Reader(ledger) as reader:
+        for number in rounds:
+            found = entries_of_round(_entries(reader), number)
+            if not found:
+                raise LedgerError(f"has no round {number}", where=str(ledger))
+            wanted.update(found)
+    proof = prove(ledger, wanted)
+    if output is None:
+        click.echo(proof, nl=False)
+    else:
+        output.write_bytes(proof)
+
+
+@audit.command("check-proof", epilog="\b\nExample:\n  tablectl audit check-proof round-17.json --key table.pub")
+@click.argument("file", metavar="FILE")
+@click.option("--key", "keys", multiple=True, required=True, metavar="VKEY|FILE", help="A public key; may be given again.")
+@click.option("--json", "as_json", is_flag=True, help="The entries that are proved, as JSON lines.")
+def check_proof_command(file: str, keys: Sequence[str], as_json: bool) -> None:
+    """Check a proof that `audit prove` wrote. FILE may be - for stdin. Exit code 7 when it does not hold.
+
+    The entries are printed. Those that follow each other without a gap are all that the ledger has between them.
+    """
+    try:
+        if file == "-":
+            body = sys.stdin.buffer.read(MAX_PROOF)
+        else:
+            with open(file, "rb") as source:
+                body = source.read(MAX_PROOF)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=file) from None
+    proved = check_proof(body, [key for given in keys for key in _keys(given)], where=file)
+    if as_json:
+        for entry in proved.entries:
+            click.echo(_line(entry))
+    else:
+        _show(proved)
+
+
+def _show(proved: Proved) -> None:
+    head, last = proved.checkpoint, proved.entries[-1].seq
+    gap = "" if proved.whole else " (with gaps between them)"
+    when = f" at {head.at}" if head.at else ""
+    click.echo(
+        f"holds: {len(proved.entries)} entries, 1 and others up to {last}{gap}, are in the ledger of table {proved.pin.table}"
+    )
+    click.echo(f"  ledger  {head.origin}, {head.size} entries signed{when} by {proved.key.name}")
+    click.echo(f"  rules   {proved.pin.house.name} {proved.pin.house.digest}, {proved.pin.software}")
+    for entry in proved.entries[1:]:
+        click.echo(f"  {entry.seq:>7} {entry.kind:<11} {entry.body.decode(errors='backslashreplace')}")
+
+
+# export
+
+
+@audit.command("export", epilog="\b\nExample:\n  tablectl audit export day.ledger > day.jsonl")
+@click.argument("ledger", metavar="LEDGER", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.  [default]")
+@click.option("--csv", "as_csv", is_flag=True, help="Comma-separated values, with a line of names.")
+def export_command(ledger: Path, as_json: bool, as_csv: bool) -> None:
+    """Print all entries: number, kind and body, with the link of the chain left out.
+
+    A body is what was written, to the byte. One that is no JSON is given as `base64`. LEDGER is only read, and may be written to
+    meanwhile; whether it is what was written is for `audit verify` to say.
+    """
+    if as_json and as_csv:
+        raise UsageError("give one of --json and --csv")
+    with Reader(ledger) as reader:
+        if not as_csv:
+            for entry in _entries(reader):
+                click.echo(_line(entry))
+            return
+        line = io.StringIO()
+        writer = csv.writer(line, lineterminator="\r\n")
+        for row in _rows(reader):
+            writer.writerow(row)
+            click.echo(line.getvalue().encode(), nl=False)  # bytes, so that no system makes other line ends of it
+            line.seek(0)
+            line.truncate()
+
+
+def _rows(reader: Reader) -> Iterator[Sequence[object]]:
+    yield "seq", "kind", "body"
+    for entry in _entries(reader):
+        yield entry.seq, entry.kind, entry.body.decode(errors="backslashreplace")
+
+
+def _line(entry: Entry) -> str:
+    """An entry as a line of JSON; its body as it is, where it is JSON on one line."""
+    head = f'{{"seq":{entry.seq},"kind":{msgspec.json.encode(entry.kind).decode()}'
+    try:
+        if b"\n" in entry.body or b"\r" in entry.body:
+            raise ValueError
+        msgspec.json.decode(entry.body)
+        body = entry.body.decode()
+    except (ValueError, RecursionError):
+        return f'{head},"base64":"{to_base64(entry.body)}"}}'
+    return f'{head},"body":{body}}}'
+
+
+def _entries(reader: Reader) -> Iterator[Entry]:
+    """All entries that are there now, some at a time: a table that plays on does not keep us here."""
+    after, last = 0, reader.last()
+    while after < last:
+        page = reader.entries(after, min(PAGE, last - after))
+        if not page:
+            return
+        yield from page
+        after = page[-1].seq
+
+
+# key
+
+
+@audit.command(
+    "key",
+    epilog="\b\nExample:\n  tablectl audit key t07.key --table site/pit/t07 > t07.pub\n  tablectl audit key t07.key",
+)
+@click.argument("file", metavar="FILE", type=_FILE)
+@click.option("--table", metavar="SITE/PIT/TABLE", help="Call a new key after this table, for whose ledgers alone it is.")
+@click.option("--name", metavar="NAME", help="Call a new key so, without blanks and +.  [default: the file's name]")
+@click.option("--witness", is_flag=True, help="A new key is to cosign, for a witness.")
+def key_command(file: Path, table: str | None, name: str | None, witness: bool) -> None:
+    """Print the public key that belongs to the private one in FILE; where there is no such file, make both.
+
+    Only its owner may read FILE. The public key (C2SP's vkey) is for all who verify.
+    """
+    if table is not None and name is not None:
+        raise UsageError("give one of --table and --name")
+    new = table is not None or name is not None or witness
+    if file.exists() and not new:
+        signer = Signer.load(file)
+    else:
+        signer = Signer.make(_called(table) if table is not None else name or file.stem, COSIGNS if witness else SIGNS)
+        signer.save(file)
+        say(f"{file}: a new key, for its owner alone")
+    click.echo(signer.verifier.vkey)
+
+
+def _called(table: str) -> str:
+    parts = table.split("/")
+    if len(parts) != len(TableName.__struct_fields__):
+        raise UsageError("give site, pit and table, with a / between", field="--table")
+    return key_name(TableName(*parts))
