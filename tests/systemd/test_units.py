@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tablectl.errors import ConfigError, LedgerError, UsageError
+from tablectl.errors import ConfigError, UsageError
 
 HERE = Path(__file__).resolve().parent.parent.parent / "systemd"
 UNIT = (HERE / "tablectl@.service").read_text()
@@ -83,7 +83,7 @@ def test_serial_ports_are_reachable_and_no_other_device() -> None:
 
 
 def test_what_starting_again_would_not_mend_is_left_to_a_person() -> None:
-    assert of("RestartPreventExitStatus") == [" ".join(str(error.exit_code) for error in (UsageError, ConfigError, LedgerError))]
+    assert of("RestartPreventExitStatus") == [" ".join(str(error.exit_code) for error in (UsageError, ConfigError))]
     assert of("Restart") == ["on-failure"]
 
 
