@@ -151,7 +151,8 @@ class Port:
         self._reasons.clear()
         self._tell(Up(self.name, self._clock(), f"opened {line.where}"))
         before = line.errors()
-        look = holders_look = last = 0.0
+        look = last = 0.0
+        holders_look = time.monotonic() + min(LOOK, self._patience.holders)
         while True:
             stopping = self._stopping.is_set()  # before taking: what came until then is taken
             now = time.monotonic()
@@ -165,7 +166,9 @@ class Port:
                     return
             if now >= look:
                 before, look = self._look_at(line.errors(), before), now + LOOK
-            if now >= holders_look and (not data or now >= holders_look + self._patience.holders):  # it takes 20 ms: rather in a lull
+            if now >= holders_look and (
+                not data or now >= holders_look + self._patience.holders
+            ):  # it takes 20 ms: rather in a lull
                 self._look_for_others(line)
                 holders_look = time.monotonic() + self._patience.holders
 
@@ -178,7 +181,7 @@ class Port:
             try:
                 line.send(data)
             except NotTaken:
-                self._trouble(f"not sent: the device took no more within {self._patience.write:g} s ({data.hex(' ').upper()})")
+                self._trouble(f"{_unsent(data)}: the device took no more within {self._patience.write:g} s")
             else:
                 self._tell(Sent(self.name, self._clock(), data))
 
@@ -207,7 +210,7 @@ class Port:
             return
         self._reasons.add(why)
         at = self._clock()
-        news: list[Event] = [Trouble(self.name, at, f"not sent: {data.hex(' ').upper()}") for data in unsent]
+        news: list[Event] = [Trouble(self.name, at, _unsent(data)) for data in unsent]
         self._tell(*news, Down(self.name, at, why) if first else Trouble(self.name, at, why))
 
     def _trouble(self, why: str) -> None:
@@ -222,3 +225,8 @@ class Port:
         while self._undelivered:
             self._deliver(self._undelivered[0])
             self._undelivered.popleft()
+
+
+def _unsent(data: bytes) -> str:
+    """`not sent: 02 4F 50`, of long ones the beginning."""
+    return f"not sent: {data[:20].hex(' ').upper()}" + (f" … ({len(data)} bytes)" if len(data) > 20 else "")
