@@ -22,6 +22,8 @@ from tablectl.game.carried import carry, may_be_carried
 from tablectl.game.table import Table
 from tablectl.instants import from_micros, to_micros
 from tablectl.ledger.checkpoint import succession
+from tablectl.ledger.published import LATEST as ANNOUNCED
+from tablectl.ledger.published import Announcer, follows_line
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import apply_pin, refold
 from tablectl.ledger.store import Ledger
@@ -78,6 +80,8 @@ class LiveTable:
         self._ruled: Ruled = look_up(file)
         self._signer = signer_of(file, storage)
         self._stack = ExitStack()
+        self._reading = ExitStack()
+        self._announcer: Announcer
         self._record: bytes | None = None  # a command's, of which the next observation comes
         self._again = True  # folding again: nobody is told
         self._trouble: str | None = None
@@ -96,6 +100,8 @@ class LiveTable:
                 opened.table, opened.ledger, self._keeper, self._decoding(), watch=self._watched, remark=self._remember
             )
             stack.callback(self._close_ledger)
+            stack.enter_context(self._reading)
+            self._announce(opened.ledger)
             stack.callback(self._keeper.close)
             self.desk = Desk(opened.table, self._ordered, record=self._recorded, device=self._device)
             self._fold_again(opened)
@@ -115,8 +121,9 @@ class LiveTable:
             kept = reader.latest(RECORDED)
         done = msgspec.json.decode(kept.body, type=Done) if kept is not None else None
         self._tried("taking in what was recorded last")
+        known = {found.profile.name: found.profile for found in self._ruled.profiles.values()}
         paths = of_ledger(self._storage.recordings, opened.ledger.path.name)
-        self.live.follow(rest_of_day(paths, self.profiles, done=done))
+        self.live.follow(rest_of_day(paths, known, done=done))
         if paths:  # with what they gave, in one commit: else it would be taken in twice
             self.live.done(Done(stem_of(paths[-1].name) or "", 0, ended=True))
 
@@ -270,13 +277,23 @@ class LiveTable:
         return written
 
     def checkpoint(self) -> bool:
-        """Sign the head. False: it cannot be written now."""
+        """Sign the head, and have it told. False: it cannot be written now."""
+        before = self.ledger.begun.follows
         try:
-            self.ledger.checkpoint(self._signer, from_micros(self._clock()))
+            note = self.ledger.checkpoint(
+                self._signer, from_micros(self._clock()), [] if before is None else [follows_line(before)]
+            )
+            self.ledger.keep(ANNOUNCED, self._announcer.announce(note))
+            self.ledger.commit()
         except LedgerError as error:
             self.live.trouble = str(error)
             return False
         return True
+
+    def _announce(self, ledger: Ledger) -> None:
+        """Tell this ledger's checkpoints from now on."""
+        self._reading.close()
+        self._announcer = Announcer(self._reading.enter_context(Reader(ledger.path)))
 
     def _look_for_room(self) -> None:
         least = self.file.config.storage.min_free_mb
@@ -308,6 +325,7 @@ class LiveTable:
             return False
         self.live.sit_down(opened.table, opened.ledger)
         self.desk.sit_down(opened.table)
+        self._announce(opened.ledger)
         old.close()
         self.live.commit()
         self.checkpoint()

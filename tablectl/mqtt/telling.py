@@ -1,8 +1,12 @@
 """What one connection to a broker tells, and in what order. It reads the ledger; it knows nothing of sockets.
 
-First what the broker retains, since it may have forgotten it: the pin, the state, the last prompt it was told, and that the table
-is online. Then every notice behind the cursor, in the ledger's order. Whenever there is no notice to tell, the state, if it
-changed, at most ten times a second; in an endless stream of notices at least once a second.
+First what the broker retains, since it may have forgotten it: the pin, the state, the last prompt it was told, the ledger's
+checkpoint, and that the table is online. Then every notice behind the cursor, in the ledger's order. Whenever there is no
+notice to tell, the state, if it changed, at most ten times a second; in an endless stream of notices at least once a second. A
+new checkpoint goes out at once.
+
+A `status` or `prompt` that could not be written to the ledger, since its disk is full, is said aside: before all else, and again
+after an older one that the ledger still had to tell. A newer one of the ledger takes its place.
 
 A prompt from before the cursor is told again, one from beyond it is not told ahead of its turn: a reader that drops repeats by id
 would then miss its place in the order.
@@ -19,6 +23,7 @@ from collections import deque
 from typing import Final
 
 from tablectl.errors import LedgerError
+from tablectl.ledger.published import LATEST as ANNOUNCED
 from tablectl.ledger.reader import Outbox
 from tablectl.mqtt.messages import Message, Messages
 from tablectl.mqtt.window import Window
@@ -78,6 +83,10 @@ class Telling:
         self._state_changed = False
         self._state_after = now
         self._queue: deque[Outgoing] = deque()
+        self._checkpoint: tuple[int, bytes] | None = None
+        self._checkpoint_due = False
+        self._asides: dict[str, tuple[Message, int]] = {}
+        self._outdated: set[str] = set()
         self._greet()
 
     def _greet(self) -> None:
@@ -89,12 +98,26 @@ class Telling:
             self._queue.append((self._messages.of_state(state.seq, state.body), None))
         if prompt is not None and prompt.seq <= self._read:
             self._queue.append((self._messages.of_notice(prompt.seq, prompt.body), None))
+        self._take_checkpoint()
         self._queue.append((self._online, None))
+
+    def say_aside(self, message: Message, after: int) -> bool:
+        """Say something that is not in the ledger, whose last entry was `after` when it came about, in place of what was said so.
+
+        Nothing is done when it was said on this connection. False: the ledger has said something newer on its topic since.
+        """
+        said = self._asides.get(message.topic)
+        if said is None or said[0] != message:
+            self._asides[message.topic] = said = (message, after)
+            self._outdated.discard(message.topic)
+            self._queue.appendleft((message, None))
+        return message.topic not in self._outdated
 
     def look(self) -> None:
         """The ledger may have grown."""
         self._more = True
         self._state_changed = True
+        self._checkpoint_due = True
 
     def next(self, now: float) -> Outgoing | None:
         """What to send now; None when there is nothing, or no room. What is given counts as sent: say so by `window.sent`."""
@@ -107,7 +130,17 @@ class Telling:
             self._take_state(now)
         if not (self._queue or self._holds_back(now)):
             self._fill(now)
-        return self._queue.popleft() if self._queue else None
+        if not self._queue:
+            return None
+        outgoing = self._queue.popleft()
+        message, seq = outgoing
+        aside = self._asides.get(message.topic)
+        if aside is not None and message is not aside[0] and message.topic not in self._outdated:
+            if seq is not None and seq > aside[1]:
+                self._outdated.add(message.topic)
+            else:
+                self._queue.appendleft((aside[0], None))
+        return outgoing
 
     def acknowledged(self, mid: int, heard: bool | None, now: float) -> None:
         """The broker has a message; `heard` says whether anybody has subscribed to it, None where the broker does not tell."""
@@ -127,6 +160,8 @@ class Telling:
             self._queue.append((self._online, None))
 
     def _fill(self, now: float) -> None:
+        if self._checkpoint_due:
+            self._take_checkpoint()
         if self._more:
             entries = self._outbox.notices_after(self._read, _CHUNK)
             self._queue.extend((self._messages.of_notice(entry.seq, entry.body), entry.seq) for entry in entries)
@@ -135,6 +170,13 @@ class Telling:
             self._more = len(entries) == _CHUNK
         if not self._queue and now >= self._state_after:
             self._take_state(now)
+
+    def _take_checkpoint(self) -> None:
+        self._checkpoint_due = False
+        kept = self._outbox.latest(ANNOUNCED)
+        if kept is not None and (kept.seq, kept.body) != self._checkpoint:
+            self._checkpoint = (kept.seq, kept.body)
+            self._queue.append((self._messages.of_checkpoint(kept.body), None))
 
     def _take_state(self, now: float) -> None:
         if not self._state_changed:
@@ -155,7 +197,7 @@ class Telling:
     @property
     def is_done(self) -> bool:
         """Whether everything the ledger had at the last `look` was told and acknowledged."""
-        return not (self._queue or self._more or self._state_changed) and self.window.is_empty
+        return not (self._queue or self._more or self._state_changed or self._checkpoint_due) and self.window.is_empty
 
     def store(self, now: float, *, at_once: bool = False) -> None:
         """Move the ledger's cursor up to what was acknowledged, at most twenty times a second unless `at_once`.

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from tablectl.recording.folder import stem_of
 from tablectl.recording.importers import open_log
+from tablectl.recording.native import profiles_of
 from tablectl.recording.sources import Decoding, Remark, Seen
+from tablectl.recording.table_lines import TABLE
 from tablectl.shoe.decoder import Decoder
-from tablectl.shoe.profile import Profile
+from tablectl.shoe.profile import Profile, load
 
 __all__ = ["RECORDED", "Done", "decoding_of", "rest_of", "rest_of_day"]
 
@@ -34,13 +37,16 @@ def decoding_of(profiles: Mapping[str, Profile]) -> Decoding:
     return Decoding({port: Decoder(profile, port) for port, profile in profiles.items()}, live=True)
 
 
-def rest_of(path: Path, profiles: Mapping[str, Profile], *, after: int = 0) -> Iterator[Seen | Remark]:
+def rest_of(path: Path, known: Mapping[str, Profile], *, after: int = 0) -> Iterator[Seen | Remark]:
     """What the chunks of a recording give from byte `after` on, and its end; those before only bring the decoders along.
 
-    Raises `InputError` when it cannot be read.
+    Its header names the profiles; they are looked up among the `known` by their names, and then among those that ship. Raises
+    `InputError` when the recording cannot be read, `ProfileError` for a profile that is not known.
     """
-    decoding = decoding_of(profiles)
     log = open_log(path)
+    named = profiles_of(log.header)
+    ports = {port: known.get(name) or load(name).profile for port, name in named.items() if port != TABLE}
+    decoding = decoding_of(ports)
     for chunk in log:
         found = decoding.take(chunk)
         if log.position > after:
@@ -48,10 +54,10 @@ def rest_of(path: Path, profiles: Mapping[str, Profile], *, after: int = 0) -> I
     yield from decoding.finish()
 
 
-def rest_of_day(paths: Iterable[Path], profiles: Mapping[str, Profile], *, done: Done | None = None) -> Iterator[Seen | Remark]:
-    """The same for a day's recordings, oldest first, from where they are `done`. Raises `InputError`."""
+def rest_of_day(paths: Iterable[Path], known: Mapping[str, Profile], *, done: Done | None = None) -> Iterator[Seen | Remark]:
+    """The same for a day's recordings, oldest first, from where they are `done`."""
     for path in paths:
-        stem = path.name.partition(".rec")[0]
+        stem = stem_of(path.name) or path.name
         if done is not None and (stem < done.file or (stem == done.file and done.ended)):
             continue
-        yield from rest_of(path, profiles, after=done.offset if done is not None and stem == done.file else 0)
+        yield from rest_of(path, known, after=done.offset if done is not None and stem == done.file else 0)
