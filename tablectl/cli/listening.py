@@ -11,7 +11,8 @@ from tablectl.cli.session import Session
 from tablectl.game.table import Table
 from tablectl.instants import from_micros, to_micros
 from tablectl.mqtt.commands import Commands
-from tablectl.mqtt.orders import Desk, Order
+from tablectl.mqtt.desk import Desk
+from tablectl.mqtt.judgement import Order
 from tablectl.observations import Observation
 from tablectl.recording.sources import Seen
 
@@ -47,10 +48,10 @@ class Listening:
         """Do what is commanded, until `seconds` have passed and nothing waits."""
         until = time.monotonic() + seconds
         while True:
-            order = self._commands.take(until - time.monotonic())
-            if order is not None:
-                self._carry_out(order)
-            elif time.monotonic() >= until:
+            taken = self._commands.take(until - time.monotonic())
+            if isinstance(taken, Order):
+                self._carry_out(taken)
+            elif taken is None and time.monotonic() >= until:
                 return
 
     def stay(self) -> None:

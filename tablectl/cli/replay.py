@@ -25,6 +25,7 @@ from tablectl.houses import rules
 from tablectl.ledger.pin import Pin, Pinned, TableName
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.commands import Commands
+from tablectl.mqtt.identity import Trust
 from tablectl.notices import Notice
 from tablectl.recording.importers import IMPORTERS, open_log
 from tablectl.recording.logs import Log
@@ -186,7 +187,7 @@ def replay(
     with session, ExitStack() as stack:
         listening = None
         if listen and broker is not None:
-            commands = stack.enter_context(Commands(broker, pin.table, log=say))
+            commands = stack.enter_context(Commands(broker, pin.table, trust=Trust(open=True), log=say))
             commands.wait_online(min(mqtt_wait, 10.0))
             listening = waiting.listening = Listening(session, table, commands, speed or 1.0)
         take = listening.take if listening else session.take

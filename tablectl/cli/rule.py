@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tablectl.cards import Card
 from tablectl.cli.main import say
 from tablectl.cli.telling import told
-from tablectl.errors import BrokerError, UsageError
+from tablectl.errors import BrokerError, ConfigError, UsageError
 from tablectl.instants import from_micros
 from tablectl.ledger.pin import TableName
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.commands import ask
-from tablectl.mqtt.orders import COMMANDS, AckCommand, Response, RulingCommand
+from tablectl.mqtt.credentials import Credentials
+from tablectl.mqtt.identity import Person, private_key
+from tablectl.mqtt.orders import COMMANDS, Response
 from tablectl.notices import Notice, PhaseChanged, decode
 from tablectl.places import BoxPlace, Place
 from tablectl.texts import Texts
@@ -42,13 +46,22 @@ WORDS: Final = {
     "expired": "it came too late, or the clocks of this machine and the table's differ",
     "expires_too_far": "the clocks of this machine and the table's differ",
     "reply_topic": "the table does not answer there",
+    "unsigned": "the table wants to know who commands: sign it (--sign), or show a client certificate (--cert)",
+    "unknown_person": "the table does not know this person",
+    "not_you": "it is in the name of another than its sender",
+    "not_allowed": "this person may not do this at this table",
+    "bad_signature": "the signature is not this person's, or the table has another key of theirs",
     "id_used": "another command had its number",
+    "interrupted": "the table stopped while it was being done",
     "busy": "the table has too many commands to do",
     "no_such_alert": "there is no open alert with this number",
     "needs_ruling": "the game waits for a ruling on this alert; an acknowledgement is not enough",
     "nothing_changed": "it changed nothing",
 }
 """What the table's edge refuses for; what the game refuses for stands in `tablectl.texts`."""
+
+
+FILE = click.Path(path_type=Path)
 
 
 class PlaceType(click.ParamType[Place]):
@@ -87,7 +100,9 @@ class CardType(click.ParamType[Card]):
     '  tablectl rule --table t07 accept --by CHIEF7 --reason "the card stays"\n'
     "  tablectl rule --table t07 move --to box:3 --by CHIEF7\n"
     "  tablectl rule --table t07 correct --card 8S --by CHIEF7\n"
-    "  tablectl rule --table t07 ack --alert 3 --by CHIEF7"
+    "  tablectl rule --table t07 ack --alert 3 --by CHIEF7\n"
+    "  tablectl rule --table t07 accept --by CHIEF7 --sign chief7.pem\n"
+    "  tablectl rule --table t07 --mqtt mqtts://broker --ca ca.crt --cert chief7.crt --key chief7.key accept --by CHIEF7"
 )
 @click.argument("do", metavar="DO", type=click.Choice(DOES))
 @click.option("--site", default="site", show_default=True, help="The site in the topics.")
@@ -102,6 +117,10 @@ class CardType(click.ParamType[Card]):
     metavar="URL",
     help="The broker.",
 )
+@click.option("--ca", type=FILE, metavar="FILE", help="Whom to believe about the broker, instead of the system's authorities.")
+@click.option("--cert", type=FILE, metavar="FILE", help="The certificate of --by, for which the broker vouches; needs mqtts://.")
+@click.option("--key", type=FILE, metavar="FILE", help="Its private key, where it is not in the same file.")
+@click.option("--sign", type=FILE, metavar="FILE", help="Sign with this Ed25519 key of --by, in PEM.")
 @click.option("--by", required=True, envvar="TABLECTL_BY", show_envvar=True, metavar="NAME", help="Who rules.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept in the record.")
 @click.option("--alert", type=click.IntRange(1), metavar="N", help="Which alert this is about; else all that the game waits for.")
@@ -120,6 +139,10 @@ def rule(
     pit: str,
     name: str,
     mqtt: str,
+    ca: Path | None,
+    cert: Path | None,
+    key: Path | None,
+    sign: Path | None,
     by: str,
     reason: str,
     alert: int | None,
@@ -143,6 +166,8 @@ def rule(
       correct     a card was another than was read (--card, --draw)
       ack         an alert was seen (--alert); it is no longer open
 
+    A table that wants to know who rules is told by --cert (the broker vouches for the certificate's owner) or by --sign.
+
     Exit code 0 when it was done, 1 when the table refused it, 6 when the table could not be asked or gave no answer.
     """
     given = {"alert": alert, "box": box, "hand": hand, "to": to, "card": card, "draw": draw}
@@ -154,10 +179,14 @@ def rule(
     order = {"alert": alert, "by": by} if do == ACK else {"do": do, "by": by, "reason": reason, **given}
     kind = "ack" if do == ACK else "ruling"
     try:
-        command: RulingCommand | AckCommand = msgspec.convert(identity | order, COMMANDS[kind])
+        command = msgspec.convert(identity | order, COMMANDS[kind])
     except msgspec.ValidationError as error:
         raise UsageError(f"no command can be made of this: {error}") from None
-    answer = ask(address, table, kind, command, seconds=wait)
+    signing = _signing(sign)
+    if cert is not None and signing is None:
+        Person(by, frozenset())  # it becomes a level of the topic
+    shown = Credentials(authorities=ca, certificate=cert, key=key)
+    answer = ask(address, table, kind, command, seconds=wait, credentials=shown, vouched=cert is not None, key=signing)
     try:
         response = msgspec.json.decode(answer, type=Response)
         notices = [decode(notice) for notice in response.notices]
@@ -175,6 +204,17 @@ def rule(
     words = WORDS.get(token) or Texts.of("en").word("refused", token)
     say(f"refused: {words}{f' ({response.detail})' if response.detail else ''}")
     return 1
+
+
+def _signing(path: Path | None) -> Ed25519PrivateKey | None:
+    if path is None:
+        return None
+    try:
+        return private_key(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except ConfigError as error:
+        raise ConfigError(error.message, where=str(path)) from None
 
 
 def _line(notice: Notice) -> str | None:

@@ -17,14 +17,17 @@ import msgspec
 from tablectl import notices, observations
 from tablectl.game.view import TableView
 from tablectl.ledger.pin import Pin
+from tablectl.mqtt.identity import SignedCommand
 from tablectl.mqtt.messages import (
     CHANNELS,
+    CHECKPOINT,
     CONTENT_TYPE,
     KEEPALIVE,
     PROMPT_SECONDS,
     PUBLISHED,
     QOS,
     RETAINED,
+    Checkpoint,
     Envelope,
     Presence,
     schema_name,
@@ -60,8 +63,20 @@ _DATA: Final[dict[str, type[msgspec.Struct]]] = {
 }
 
 
-_ASKED: Final = {"ruling": "A supervisor's rulings", "ack": "A supervisor's acknowledgements"}
-_PLAIN: Final[dict[str, type[msgspec.Struct]]] = {**COMMANDS, "response": Response}
+_ASKED: Final = {
+    "ruling": "A supervisor's rulings",
+    "ack": "A supervisor's acknowledgements",
+    "table": "The table opened and closed",
+    "seat": "Players who come and go",
+    "bet": "Stakes",
+    "shoe": "A shoe that was loaded, and orders to it",
+}
+_PLAIN: Final[dict[str, type[msgspec.Struct]]] = {
+    **{f"cmd_{name}": kind for name, kind in COMMANDS.items()},
+    "signed": SignedCommand,
+    "response": Response,
+    "checkpoint": Checkpoint,
+}
 """The payloads that are plain JSON, no CloudEvents."""
 
 
@@ -80,9 +95,13 @@ def document() -> dict[str, Any]:
         },
         "defaultContentType": CONTENT_TYPE,
         "servers": {"broker": _server()},
-        "channels": {_key(channel): _channel(channel) for channel in dict.fromkeys(channels.values())} | _command_channels(),
+        "channels": {_key(channel): _channel(channel) for channel in dict.fromkeys(channels.values())}
+        | _checkpoint_channel()
+        | _command_channels(),
         "operations": {f"send_{name}": _operation(name, channel) for name, channel in channels.items()}
-        | {f"receive_{name}": _command_operation(name) for name in COMMANDS},
+        | {"send_checkpoint": _operation("checkpoint", CHECKPOINT)}
+        | {f"receive_{name}": _command_operation(name, f"cmd_{name}", "signed") for name in COMMANDS}
+        | {f"receive_{name}_vouched": _command_operation(name, f"cmd_{name}_person") for name in COMMANDS},
         "components": {
             "messages": {name: _message(name) for name in channels} | {name: _plain_message(name) for name in _PLAIN},
             "schemas": schemas,
@@ -135,7 +154,7 @@ def _channel(channel: str) -> dict[str, Any]:
 
 
 def _operation(name: str, channel: str) -> dict[str, Any]:
-    binding: dict[str, Any] = {"qos": QOS, "retain": channel in RETAINED}
+    binding: dict[str, Any] = {"qos": QOS, "retain": channel in RETAINED or channel == CHECKPOINT}
     if name == "prompt":
         binding["messageExpiryInterval"] = PROMPT_SECONDS
     where = f"#/channels/{_key(channel)}"
@@ -170,18 +189,39 @@ def _parameters(**more: str) -> dict[str, Any]:
     return {name: {"description": text} for name, text in (_PARAMETERS | more).items()}
 
 
-def _command_channels() -> dict[str, Any]:
-    asked = {
-        f"cmd_{name}": {
-            "address": f"{_BASE}/cmd/{name}",
-            "title": _ASKED[name],
-            "description": f"Never retained; at most {LONGEST} bytes; good for at most {MOST_SECONDS} s. The response topic is "
-            "MQTT 5's property, with correlation data if wanted, or the field `reply_to`; without either there is no response.",
-            "messages": {name: {"$ref": f"#/components/messages/{name}"}},
+def _checkpoint_channel() -> dict[str, Any]:
+    return {
+        _key(CHECKPOINT): {
+            "address": f"{_BASE}/{CHECKPOINT}",
+            "title": "The ledger's latest signed head, for witnesses",
+            "messages": {"checkpoint": {"$ref": "#/components/messages/checkpoint"}},
             "parameters": _parameters(),
         }
-        for name in COMMANDS
     }
+
+
+def _command_channels() -> dict[str, Any]:
+    rules = (
+        f"Never retained; at most {LONGEST} bytes; good for at most {MOST_SECONDS} s. The response topic is MQTT 5's property, "
+        "with correlation data if wanted, or the field `reply_to`; without either there is no response."
+    )
+    asked = {}
+    for name in COMMANDS:
+        message = {f"cmd_{name}": {"$ref": f"#/components/messages/cmd_{name}"}}
+        asked[f"cmd_{name}"] = {
+            "address": f"{_BASE}/cmd/{name}",
+            "title": _ASKED[name],
+            "description": f"{rules} Signed, unless the table is configured to be open.",
+            "messages": {**message, "signed": {"$ref": "#/components/messages/signed"}},
+            "parameters": _parameters(),
+        }
+        asked[f"cmd_{name}_person"] = {
+            "address": f"{_BASE}/cmd/{name}/{{person}}",
+            "title": f"{_ASKED[name]}, where the broker vouches for the sender",
+            "description": rules,
+            "messages": message,
+            "parameters": _parameters(person="Who commands: the owner of the client certificate, who alone may write here."),
+        }
     answered = {
         "address": f"{_BASE}/reply/{{client}}",
         "title": "What became of a command",
@@ -191,12 +231,13 @@ def _command_channels() -> dict[str, Any]:
     return {**asked, "reply": answered}
 
 
-def _command_operation(name: str) -> dict[str, Any]:
-    where = f"#/channels/cmd_{name}"
+def _command_operation(name: str, channel: str, *more: str) -> dict[str, Any]:
+    where = f"#/channels/{channel}"
+    messages = (f"cmd_{name}", *more)
     return {
         "action": "receive",
         "channel": {"$ref": where},
-        "messages": [{"$ref": f"{where}/messages/{name}"}],
+        "messages": [{"$ref": f"{where}/messages/{message}"} for message in messages],
         "bindings": {"mqtt": {"qos": QOS, "retain": False, "bindingVersion": "0.2.0"}},
         "reply": {
             "address": {
@@ -236,7 +277,7 @@ def _schemas() -> dict[str, Any]:
 def message_schema(name: str) -> dict[str, Any]:
     """The JSON Schema of a whole payload, complete in itself.
 
-    Of a notice's name, of `presence`, `info`, `state`, of a command's name, or of `response`.
+    Of a notice's name, of `presence`, `info`, `state`, `checkpoint`, of a command (`cmd_ruling`), of `signed`, or of `response`.
     """
     return {"$ref": f"#/components/messages/{name}/payload", "components": document()["components"]}
 

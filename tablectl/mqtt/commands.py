@@ -1,16 +1,17 @@
 """Commands over a broker: the table's ear for them, and the one who asks.
 
-The ear is a thread and a connection of its own, so that whoever floods it does not hold back what the table tells. It judges what
-arrives (`tablectl.mqtt.orders`), answers at once what is refused, and puts the rest into one queue of at most `WAITING` for the
-game's thread; when that is full the answer is `busy`. It keeps no session on the broker: a command that was sent while the table
-was not there is never done later. An answer that is lost with a connection is not sent again by itself: who asks again under the
-same id gets it.
+The ear is a thread and a connection of its own, so that whoever floods it does not hold back what the table tells. It judges
+what arrives (`tablectl.mqtt.judgement`), answers at once what is refused, and puts the rest into one queue of at most `WAITING`
+for the game's thread; when that is full the answer is `busy`. What is refused goes there too, as records for the ledger, of
+which there are few however much is refused (`tablectl.mqtt.records`): a flood costs the game's thread nothing, and an order
+does not wait behind it there. It keeps no session on the broker: a command that was sent while the table was not there is never
+done later. An answer that is lost with a connection is not sent again by itself: who asks again under the same id gets it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import queue
 import secrets
 import threading
 import time
@@ -21,36 +22,65 @@ from types import TracebackType
 from typing import Final, Self
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tablectl.errors import BrokerError
+from tablectl.instants import from_micros
 from tablectl.ledger.pin import TableName
 from tablectl.mqtt.address import Address
-from tablectl.mqtt.link import Lost, Refused
-from tablectl.mqtt.orders import Arrived, Command, Order, Refusal, Reply, judge, reply_topic
-from tablectl.mqtt.talk import NOBODY_LISTENS, Talk, open_talk
+from tablectl.mqtt.client import NOBODY_LISTENS, Lost, Refused
+from tablectl.mqtt.credentials import Credentials
+from tablectl.mqtt.identity import Trust, sealed
+from tablectl.mqtt.judgement import Arrived, Order, Refusal, Reply, judge
+from tablectl.mqtt.orders import Command, reply_topic
+from tablectl.mqtt.records import Refusals
+from tablectl.mqtt.records import Refused as RefusedRecord
+from tablectl.mqtt.talk import Talk, open_talk
 
 __all__ = ["WAITING", "Commands", "ask"]
 
 WAITING: Final = 64
-"""How many commands may wait for the game."""
+"""How many commands may wait for the game, and how many records of what was refused."""
 _LOGGED: Final = 10
 _LOG_SECONDS: Final = 60.0
+_REFUSED_ALOUD: Final = 50
+"""How many refused commands a second are answered: an answer to somebody's flood would hold up the answers to others."""
 
 
 class Commands:
     """Listens for a table's commands until it is closed. A context manager; `take` and `answer` are for the game's thread.
 
-    `log` is called with a line for each refusal, from our own thread and at most ten times a minute.
+    `trust` says whom the table believes. `log` is called with a line for each refusal, from our own thread and at most ten times
+    a minute; `notify` from our own thread whenever there is something to `take`, and must not block. Raises `ConfigError` when a
+    file of `credentials` cannot be used.
     """
 
-    def __init__(self, address: Address, table: TableName, *, log: Callable[[str], object]):
+    def __init__(
+        self,
+        address: Address,
+        table: TableName,
+        *,
+        trust: Trust,
+        log: Callable[[str], object],
+        credentials: Credentials | None = None,
+        notify: Callable[[], object] | None = None,
+    ):
+        if credentials is not None:
+            credentials.check(address)
         self._address = address
+        self._credentials = credentials
+        self._trust = trust
         self._base = f"tablectl/v1/{table}"
         self._client_id = "-".join(["tablectl", *str(table).split("/"), "cmd"])
         self._log = log
+        self._notify = notify or (lambda: None)
         self._logged: deque[float] = deque(maxlen=_LOGGED)
         self._unlogged = 0
-        self._orders: queue.Queue[Order] = queue.Queue(WAITING)
+        self._refusals = Refusals()
+        self._aloud = (0.0, 0)
+        self._changed = threading.Condition()
+        self._orders: deque[Order] = deque()  # under _changed, and so are the records
+        self._records: deque[bytes] = deque()
         self._answers: deque[tuple[Reply, bytes]] = deque(maxlen=2 * WAITING)
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopping = threading.Event()
@@ -58,17 +88,25 @@ class Commands:
         self._trouble = "no answer"
         self._thread = threading.Thread(target=self._run, name="tablectl-commands", daemon=True)
 
+    def believe(self, trust: Trust) -> None:
+        """Judge what arrives from now on by this trust."""
+        self._trust = trust
+
     def wait_online(self, timeout: float) -> None:
         """Wait until commands are listened for. Raises `BrokerError` when they are not within `timeout` seconds."""
         if not self._met.wait(timeout):
             raise BrokerError(f"commands cannot be listened for: {self._trouble}", where=str(self._address))
 
-    def take(self, seconds: float) -> Order | None:
-        """The next command for the game, waiting at most `seconds` for it."""
-        try:
-            return self._orders.get(timeout=seconds) if seconds > 0 else self._orders.get_nowait()
-        except queue.Empty:
-            return None
+    def take(self, seconds: float) -> Order | bytes | None:
+        """The next command for the game, or the record of one that was refused; waits at most `seconds` for it.
+
+        Orders come before records. A record is the body of a ledger's entry (`tablectl.mqtt.records`).
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._orders or self._records, max(0.0, seconds))
+            if self._orders:
+                return self._orders.popleft()
+            return self._records.popleft() if self._records else None
 
     def answer(self, order: Order, response: bytes) -> None:
         """Send the response, where one is wanted."""
@@ -85,19 +123,21 @@ class Commands:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Stop listening. What was not taken yet can still be taken; the count of what was refused last is among it."""
         self._stopping.set()
         self._wake()
         self._thread.join(10.0)
         if not self._thread.is_alive():
             os.close(self._wake_read)
             os.close(self._wake_write)
+            self._hand_over(self._refusals.due(_now(), at_once=True))
 
     def _run(self) -> None:
         pause = 0.2
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
-                talk = open_talk(self._address, self._client_id, f"{self._base}/cmd/+", 5.0, self._wake_read)
+                talk = open_talk(self._address, self._credentials, self._client_id, f"{self._base}/cmd/#", 5.0, self._wake_read)
             except Lost as lost:
                 self._trouble = str(lost)
             else:
@@ -110,33 +150,76 @@ class Commands:
                 finally:
                     talk.close()
             pause = 0.2 if time.monotonic() - began > 15.0 else min(pause * 2, 15.0)
+            self._hand_over(self._refusals.due(_now()))
             self._stopping.wait(pause)
 
     def _listen(self, talk: Talk) -> None:
         while not self._stopping.is_set() or self._answers:
             while self._answers:
-                reply, response = self._answers.popleft()
-                talk.publish(reply, response)
+                reply, response = self._answers[0]
+                if talk.publish(reply, response) is None:  # so much is under way that this one waits for its turn
+                    break
+                self._answers.popleft()
             talk.turn(0.0 if self._stopping.is_set() else 1.0)
             with suppress(BlockingIOError):
                 os.read(self._wake_read, 4096)
             while talk.arrived:
                 self._judge(talk, talk.arrived.popleft())
+            self._hand_over(self._refusals.due(_now()))
 
     def _judge(self, talk: Talk, arrived: Arrived) -> None:
-        judged = judge(arrived, base=self._base, now=time.time_ns() // 1000)
+        now = _now()
+        judged = judge(arrived, base=self._base, now=now, trust=self._trust)
         if isinstance(judged, Order):
-            try:
-                self._orders.put_nowait(judged)
-            except queue.Full:
-                self._refuse(talk, Refusal(judged.name, judged.command.id, "busy", "too many at once", judged.reply))
-        else:
-            self._refuse(talk, judged)
+            with self._changed:
+                waits = len(self._orders) < WAITING
+                if waits:
+                    self._orders.append(judged)
+                    self._changed.notify()
+            if waits:
+                self._notify()
+                return
+            by = judged.command.by
+            judged = Refusal(judged.name, judged.command.id, "busy", "too many at once", judged.reply, by, judged.vouched)
+        self._refuse(talk, judged, arrived.payload, now)
 
-    def _refuse(self, talk: Talk, refused: Refusal) -> None:
+    def _refuse(self, talk: Talk, refused: Refusal, payload: bytes | None, now: int) -> None:
         self._say(f"cmd/{refused.name[:64]}: refused: {refused.reason}: {refused.detail}")
-        if refused.reply is not None:
+
+        def made() -> RefusedRecord:
+            return RefusedRecord(
+                at=from_micros(now),
+                name=refused.name[:64],
+                reason=refused.reason,
+                detail=refused.detail,
+                id=refused.id,
+                person=refused.person,
+                vouched=refused.vouched,
+                digest=None if payload is None else hashlib.sha256(payload).hexdigest(),
+                size=None if payload is None else len(payload),
+            )
+
+        self._hand_over(self._refusals.note(refused.reason, now, made))
+        if refused.reply is not None and self._may_answer():
             talk.publish(refused.reply, refused.response)
+
+    def _may_answer(self) -> bool:
+        now = time.monotonic()
+        since, count = self._aloud
+        if now - since >= 1.0:
+            since, count = now, 0
+        self._aloud = (since, count + 1)
+        return count < _REFUSED_ALOUD
+
+    def _hand_over(self, records: list[bytes]) -> None:
+        if not records:
+            return
+        with self._changed:
+            self._records.extend(records)
+            while len(self._records) > WAITING:  # nobody has taken any for minutes
+                self._records.popleft()
+            self._changed.notify()
+        self._notify()
 
     def _say(self, line: str) -> None:
         now = time.monotonic()
@@ -149,23 +232,44 @@ class Commands:
         self._log(line + more)
 
 
-def ask(address: Address, table: TableName, name: str, command: Command, *, seconds: float) -> bytes:
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def ask(
+    address: Address,
+    table: TableName,
+    name: str,
+    command: Command,
+    *,
+    seconds: float,
+    credentials: Credentials | None = None,
+    vouched: bool = False,
+    key: Ed25519PrivateKey | None = None,
+) -> bytes:
     """Send a command to a table and give its response as it came.
 
-    After a broken connection it is sent again, under its id, while there is time. Raises `BrokerError` when the broker cannot be
-    reached or refuses, when nobody listens for this table's commands, and when no response came within `seconds`.
+    It is signed with `key`, or (`vouched`) sent to the topic on which the broker vouches for who wrote; else anybody may have
+    sent it. After a broken connection it is sent again, under its id, while there is time. Raises `BrokerError` when the broker
+    cannot be reached or refuses, when nobody listens for this table's commands, and when no response came within `seconds`;
+    `ConfigError` when a file of `credentials` cannot be used.
     """
+    if credentials is not None:
+        credentials.check(address)
     base = f"tablectl/v1/{table}"
     client = f"rule-{secrets.token_hex(8)}"
-    topic = reply_topic(base, client)
-    payload = msgspec.json.encode(msgspec.structs.replace(command, reply_to=topic))
+    answers = reply_topic(base, client)
+    topic = f"{base}/cmd/{name}/{command.by}" if vouched and key is None else f"{base}/cmd/{name}"
+    payload = msgspec.json.encode(msgspec.structs.replace(command, reply_to=answers))
+    if key is not None:
+        payload = sealed(payload, topic=topic, person=command.by, key=key)
     deadline = time.monotonic() + seconds
     sent = False
     while True:
         try:
-            talk = open_talk(address, f"tablectl-{client}", topic, min(5.0, seconds))
+            talk = open_talk(address, credentials, f"tablectl-{client}", answers, min(5.0, seconds))
             try:
-                mid = talk.publish(Reply(f"{base}/cmd/{name}", command.id.encode()), payload, response_topic=topic)
+                mid = talk.publish(Reply(topic, command.id.encode()), payload, response_topic=answers)
                 sent = True
                 return _response(talk, mid, command.id, deadline, address, table)
             finally:

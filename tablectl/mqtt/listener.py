@@ -11,11 +11,13 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from paho.mqtt.client import Client, error_string
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.reasoncodes import ReasonCode
 
 from tablectl.errors import BrokerError
 from tablectl.mqtt.address import Address
+from tablectl.mqtt.client import Line, Lost
+from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.messages import QOS
 
 __all__ = ["Heard", "Listener"]
@@ -32,31 +34,27 @@ class Heard(NamedTuple):
 class Listener:
     """Listening to `topics` (an MQTT filter) from the moment it exists: connected, and subscribed to by the broker's own word.
 
-    `seconds` bounds the wait for the broker. Raises `BrokerError` when it cannot be reached, refuses or does not answer.
+    `seconds` bounds the wait for the broker. Raises `BrokerError` when it cannot be reached, refuses or does not answer, and
+    `ConfigError` when a file of `credentials` cannot be used.
     """
 
-    def __init__(self, address: Address, topics: str, *, seconds: float = 10.0):
+    def __init__(self, address: Address, topics: str, *, credentials: Credentials | None = None, seconds: float = 10.0):
         self._where = str(address)
         self._topics = topics
         self._heard: deque[Heard] = deque()
         self._subscribed = False
         self._trouble: str | None = None
-        self._client = client = Client(
-            CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5, reconnect_on_failure=False
-        )
-        client.connect_timeout = seconds
+        self._line = Line(address, credentials, "", v5=True, seconds=seconds)
+        self._client = client = self._line.client
         client.on_connect = self._on_connect
         client.on_subscribe = self._on_subscribe
         client.on_message = self._on_message
-        if address.user is not None:
-            client.username_pw_set(address.user, address.password)
-        if address.tls:
-            client.tls_set()
+        if credentials is not None:
+            credentials.check(address)
         try:
-            client.connect(address.host, address.port)
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise BrokerError(f"cannot be reached: {why}", where=self._where) from error
+            self._line.connect()
+        except Lost as lost:
+            raise BrokerError(f"cannot be reached: {lost}", where=self._where) from lost
         try:
             self._await(time.monotonic() + seconds)
         except BaseException:
@@ -82,10 +80,7 @@ class Listener:
 
     def close(self) -> None:
         """Hang up."""
-        self._client.disconnect()
-        sock = self._client.socket()
-        if sock is not None:
-            sock.close()
+        self._line.close()
 
     def __enter__(self) -> Self:
         return self
@@ -95,6 +90,8 @@ class Listener:
 
     def _loop(self, seconds: float) -> None:
         outcome = self._client.loop(seconds)
+        if self._line.alert is not None:
+            raise BrokerError(f"cannot be reached: {self._line.alert}", where=self._where)
         if self._trouble is not None:
             raise BrokerError(self._trouble, where=self._where)
         if outcome != MQTTErrorCode.MQTT_ERR_SUCCESS:

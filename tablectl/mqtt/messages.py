@@ -15,6 +15,7 @@ topic           what                                                   retained
 `state`         the whole table, for who joins late                    yes
 `prompt`        what the dealer is to do now                           yes, and expires
 `evt/...`       `dealt outcome alert round phase shoe`                 no
+`audit/...`     `checkpoint`: the ledger's latest, no CloudEvent        yes
 ==============  =====================================================  ========
 
 On `status` come two types of event: `status`, the notice, and `presence`, which the publisher says of itself when it connects,
@@ -35,12 +36,14 @@ from tablectl.notices import DeviceState
 
 __all__ = [
     "CHANNELS",
+    "CHECKPOINT",
     "CONTENT_TYPE",
     "KEEPALIVE",
     "PROMPT_SECONDS",
     "PUBLISHED",
     "QOS",
     "RETAINED",
+    "Checkpoint",
     "Envelope",
     "Message",
     "Messages",
@@ -75,6 +78,9 @@ RETAINED: Final = frozenset({"status", "info", "state", "prompt"})
 """The topics whose last message a broker keeps."""
 
 
+CHECKPOINT: Final = "audit/checkpoint"
+"""Where the ledger's latest checkpoint goes, as the ledger keeps it."""
+
 _TIME: Final = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 
 
@@ -105,6 +111,18 @@ class Presence(msgspec.Struct, frozen=True):
 
     why: str
     devices: dict[str, DeviceState]
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """A signed head of the ledger, and the proof that it continues an earlier one.
+
+    `note` is a signed note of the form C2SP tlog-checkpoint. `consistency` is the RFC 6962 consistency proof, its hashes in
+    base64, from the checkpoint of `previous` entries to this one; empty, with `previous` 0, where there was none.
+    """
+
+    note: Annotated[str, msgspec.Meta(min_length=1)]
+    previous: Annotated[int, msgspec.Meta(ge=0)]
+    consistency: list[Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9+/]{43}=$")]]
 
 
 class Message(NamedTuple):
@@ -179,6 +197,24 @@ class Messages:
         except msgspec.DecodeError:
             head = _Head()
         return self._message("state", f"{self.session}-{seq}-state", seq, body, head)
+
+    def of_checkpoint(self, body: bytes) -> Message:
+        """The ledger's checkpoint, byte for byte as the ledger keeps it."""
+        return Message(f"{self.base}/{CHECKPOINT}", body, True, None)
+
+    def of_aside(self, name: Literal["status", "prompt"], body: bytes, *, seq: int, word: str) -> Message:
+        """A notice `status` or `prompt` that is not in the ledger, said after entry `seq`.
+
+        `word` is one that no other such message has: it has no number of its own. Raises `LedgerError` for any other notice.
+        """
+        try:
+            head = _head_of(body)
+        except msgspec.DecodeError as error:
+            raise LedgerError(f"what is said aside is no notice: {error}") from error
+        if head.notice != name:
+            raise LedgerError(f"what is said aside is no {name}: {head.notice!r}")
+        presence: Literal["online"] | msgspec.UnsetType = "online" if name == "status" else msgspec.UNSET
+        return self._message(name, f"{self.session}-aside-{word}", seq, body, head, presence)
 
     def of_presence(
         self, presence: Literal["online", "offline"], why: str, *, connection: str, seq: int, status: bytes | None, at: str | None

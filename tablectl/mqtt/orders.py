@@ -1,49 +1,36 @@
 """What may be asked of a table over MQTT, and what is answered. Pure: no network, no thread, no clock.
 
-A command is a plain JSON object on `tablectl/v1/{site}/{pit}/{table}/cmd/{name}`: the fields of the observation that it becomes
-(`ruling`, `ack`), and `id`, `expires` and, where MQTT 5's response topic cannot be used, `reply_to`. It has no `at`: the table
-stamps it. A response is a plain JSON object too.
+A command is a plain JSON object on `tablectl/v1/{site}/{pit}/{table}/cmd/{name}`: the fields of the observation that it
+becomes, and `id`, `expires`, `by` and, where MQTT 5's response topic cannot be used, `reply_to`. It has no `at`: the table
+stamps it. `by` is who commands, in every command; whose stake a `bet` is stands in `bettor`. A response is a plain JSON object
+too.
 
-What is refused before the game has seen it, in this order: a command that is retained, too long, unknown, no such object, expired
-or good for too long, or that wants its answer outside the table's `reply/` topics. The table must not be made to speak on its own
-topics in another's words. A command that was taken has its response kept until it has expired, so a repeat is answered and not
-done twice; where so many are kept that one would have to be forgotten too early, new ones are refused.
+Which commands are taken is judged by `tablectl.mqtt.judgement`, what becomes of them by `tablectl.mqtt.desk`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from tablectl.cards import Card
-from tablectl.game.table import Table
-from tablectl.instants import to_micros
-from tablectl.notices import Alert
-from tablectl.notices import decode as decode_notice
-from tablectl.observations import Ack, Name, Observation, Ruling, explain
+from tablectl.observations import Ack, Amount, Bet, Name, Observation, Ruling, Seat, ShoeLoaded, TableState
 from tablectl.places import Box, HandNumber, Place
 
 __all__ = [
     "COMMANDS",
     "LONGEST",
-    "MOST_KEPT",
     "MOST_SECONDS",
     "AckCommand",
-    "Arrived",
+    "BetCommand",
     "Command",
-    "Desk",
-    "Order",
     "Reason",
-    "Refusal",
-    "Reply",
     "Response",
     "RulingCommand",
-    "judge",
+    "SeatCommand",
+    "ShoeCommand",
+    "TableCommand",
     "refusal",
     "reply_topic",
 ]
@@ -52,8 +39,6 @@ LONGEST: Final = 64 * 1024
 """The longest command, in bytes."""
 MOST_SECONDS: Final = 300
 """How far ahead a command may expire, in seconds. So long its response is kept at most."""
-MOST_KEPT: Final = 1000
-"""How many responses are kept at a time."""
 
 Reason = Literal[
     "retained",
@@ -63,35 +48,51 @@ Reason = Literal[
     "expired",
     "expires_too_far",
     "reply_topic",
+    "unsigned",
+    "unknown_person",
+    "not_you",
+    "not_allowed",
+    "bad_signature",
     "id_used",
     "busy",
+    "interrupted",
+    "read_only",
     "no_such_alert",
     "needs_ruling",
     "nothing_changed",
 ]
-"""Why a command was refused by the table's edge. What the game refuses has the game's own words, such as `nothing_open`."""
+"""Why a command was refused by the table's edge. What the game refuses has the game's own words, such as `nothing_open`, and a
+device's driver may have its own."""
 
 Words = Annotated[str, msgspec.Meta(max_length=500)]
 Counted = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+Layout = dict[
+    Annotated[str, msgspec.Meta(min_length=1, max_length=80)],
+    Annotated[str, msgspec.Meta(max_length=200)] | Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | bool,
+]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What all commands share.
 
     `id` is the sender's own and new for each command; the same one again is a repeat. `expires` is an RFC 3339 time with a zone,
-    at most 300 s ahead. `reply_to` is the topic of the response for who cannot set MQTT 5's response topic.
+    at most 300 s ahead. `by` is who commands. `reply_to` is the topic of the response for who cannot set MQTT 5's response topic.
     """
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     expires: Annotated[str, msgspec.Meta(max_length=64, extra_json_schema={"format": "date-time"})]
+    by: Name
     reply_to: Annotated[str, msgspec.Meta(max_length=512)] | None = None
+
+    def observation(self, at: str | None) -> Observation | None:
+        """What the command is to the game, made at `at`; None for an order to a device."""
+        raise NotImplementedError
 
 
 class RulingCommand(Command, frozen=True):
     """A supervisor decides what a suspended game does next: the fields of the observation `ruling`."""
 
     do: Literal["accept", "burn", "move", "void_hand", "void_round", "correct"]
-    by: Name
     reason: Words = ""
     alert: Counted | None = None
     box: Box | None = None
@@ -102,24 +103,91 @@ class RulingCommand(Command, frozen=True):
 
     def observation(self, at: str | None) -> Observation:
         """The ruling, made at `at`."""
-        return Ruling(at=at, **{name: getattr(self, name) for name in _RULING})
+        return Ruling(at=at, by=self.by, **{name: getattr(self, name) for name in _RULING})
 
 
 class AckCommand(Command, frozen=True):
     """A supervisor has seen an alert: the fields of the observation `ack`."""
 
     alert: Counted
-    by: Name
 
     def observation(self, at: str | None) -> Observation:
         """The acknowledgement, made at `at`."""
         return Ack(at=at, alert=self.alert, by=self.by)
 
 
+class TableCommand(Command, frozen=True):
+    """The pit opens or closes the table: the fields of the observation `table`. `layout` is what is printed on the felt."""
+
+    state: Literal["open", "closed"]
+    layout: Annotated[Layout, msgspec.Meta(max_length=50)] | None = None
+
+    def observation(self, at: str | None) -> Observation:
+        """The table's state, from `at` on."""
+        return TableState(at=at, state=self.state, layout=self.layout)
+
+
+class SeatCommand(Command, frozen=True):
+    """A player sat down at a box, or left it: the fields of the observation `seat`."""
+
+    box: Box
+    player: Name
+    state: Literal["taken", "left"]
+
+    def observation(self, at: str | None) -> Observation:
+        """The seat, at `at`."""
+        return Seat(at=at, box=self.box, player=self.player, state=self.state)
+
+
+class BetCommand(Command, frozen=True):
+    """What a bettor has on a box in all, from now on: the fields of the observation `bet`, whose `by` is here `bettor`."""
+
+    box: Box
+    amount: Amount
+    bettor: Name | None = None
+    kind: Literal["chips", "cash", "word", "carried"] = "chips"
+
+    def observation(self, at: str | None) -> Observation:
+        """The bet, made at `at`."""
+        return Bet(at=at, box=self.box, amount=self.amount, by=self.bettor, kind=self.kind)
+
+
+class ShoeCommand(Command, frozen=True):
+    """A shuffled shoe was put in place (`loaded`: the fields of the observation `shoe_loaded`), or an order to the shoe itself.
+
+    `lock` and `unlock` keep cards in and let them out; `clear_error` ends the error with this `number`. They are host commands: a
+    table that only reads its devices refuses them.
+    """
+
+    do: Literal["loaded", "lock", "unlock", "clear_error"]
+    decks: Annotated[int, msgspec.Meta(ge=1, le=12)] | None = None
+    cut: bool = False
+    number: Annotated[int, msgspec.Meta(ge=0, le=2**31)] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.decks is not None) != (self.do == "loaded"):
+            raise ValueError("`decks` belongs to `loaded`, and to nothing else")
+        if self.cut and self.do != "loaded":
+            raise ValueError("`cut` belongs to `loaded`")
+        if (self.number is not None) != (self.do == "clear_error"):
+            raise ValueError("`number` belongs to `clear_error`, and to nothing else")
+
+    def observation(self, at: str | None) -> Observation | None:
+        """The shoe that was loaded at `at`; None for an order to the shoe."""
+        return None if self.decks is None else ShoeLoaded(at=at, decks=self.decks, cut=self.cut)
+
+
 _RULING: Final = tuple(name for name in RulingCommand.__struct_fields__ if name not in Command.__struct_fields__)
 
-COMMANDS: Final[dict[str, type[RulingCommand] | type[AckCommand]]] = {"ruling": RulingCommand, "ack": AckCommand}
-"""The commands by the last level of their topic."""
+COMMANDS: Final[dict[str, type[Command]]] = {
+    "ruling": RulingCommand,
+    "ack": AckCommand,
+    "table": TableCommand,
+    "seat": SeatCommand,
+    "bet": BetCommand,
+    "shoe": ShoeCommand,
+}
+"""The commands by the level of their topic that follows `cmd/`."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,60 +204,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     notices: list[msgspec.Raw] = []
 
 
-class Reply(NamedTuple):
-    """Where the response goes, and what it carries along (MQTT 5)."""
-
-    topic: str
-    correlation: bytes | None
-
-
-class Arrived(NamedTuple):
-    """A message on a command topic as it came. `payload` is None where it was longer than `LONGEST` and was not kept."""
-
-    name: str
-    payload: bytes | None
-    retained: bool
-    response_topic: str | None = None
-    correlation: bytes | None = None
-
-
-class Order(NamedTuple):
-    """A command that may be handed to the game. `digest` is of its payload; `expires` is in microseconds since 1970."""
-
-    name: str
-    command: RulingCommand | AckCommand
-    expires: int
-    digest: bytes
-    reply: Reply | None
-
-
-class Refusal(NamedTuple):
-    """A command that the game never sees. `reply` is None where no answer is possible."""
-
-    name: str
-    id: str | None
-    reason: Reason
-    detail: str
-    reply: Reply | None
-
-    @property
-    def response(self) -> bytes:
-        """What is answered."""
-        return refusal(self.id, self.reason, self.detail)
-
-
-class _Head(msgspec.Struct, frozen=True):
-    """As much of a command as is needed to answer that the rest cannot be read."""
-
-    id: str | None = None
-    reply_to: str | None = None
-
-
-_DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {name: msgspec.json.Decoder(kind) for name, kind in COMMANDS.items()}
-_head_of = msgspec.json.Decoder(_Head).decode
 _encode = msgspec.json.Encoder().encode
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_CLIENT = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def refusal(command: str | None, reason: str, detail: str = "") -> bytes:
@@ -200,116 +215,3 @@ def refusal(command: str | None, reason: str, detail: str = "") -> bytes:
 def reply_topic(base: str, client: str) -> str:
     """The topic on which `client` (1 to 64 of letters, digits, `.`, `_`, `-`) is answered, below the table's topic `base`."""
     return f"{base}/reply/{client}"
-
-
-def judge(arrived: Arrived, *, base: str, now: int) -> Order | Refusal:
-    """Whether a message is a command for the game. Never raises.
-
-    `base` is the table's topic, `now` in microseconds since 1970.
-    """
-    head = _head(arrived.payload)
-    wanted = arrived.response_topic or head.reply_to
-    reply = None if wanted is None or not _is_ours(wanted, base) else Reply(wanted, arrived.correlation)
-    name = head.id if head.id and len(head.id) <= 64 and head.id.isprintable() else None
-
-    def no(reason: Reason, detail: str = "") -> Refusal:
-        return Refusal(arrived.name, name, reason, detail[:200], reply)
-
-    if arrived.retained:
-        return no("retained", "a command is for now; delete what is retained")
-    if arrived.payload is None:
-        return no("too_long", f"a command has at most {LONGEST} bytes")
-    decoder = _DECODERS.get(arrived.name)
-    if decoder is None:
-        return no("unknown_command", f"there are {', '.join(COMMANDS)}")
-    try:
-        command: RulingCommand | AckCommand = decoder.decode(arrived.payload)
-        expires = to_micros(command.expires)
-    except msgspec.ValidationError as error:
-        message, field = explain(error)
-        return no("malformed", f"{field}: {message}" if field else message)
-    except _UNREADABLE as error:
-        return no("malformed", f"no JSON object: {error}")
-    except (ValueError, OverflowError) as error:
-        return no("malformed", f"expires: {error}")
-    unprintable = next((field for field in ("id", "by", "reason") if not getattr(command, field, "").isprintable()), None)
-    if unprintable:
-        return no("malformed", f"{unprintable}: has characters that cannot be printed")
-    if wanted is not None and reply is None:
-        return no("reply_topic", f"answers go to {base}/reply/CLIENT")
-    if expires <= now:
-        return no("expired", "or the clocks of sender and table differ")
-    if expires > now + MOST_SECONDS * 1_000_000:
-        return no("expires_too_far", f"a command is good for at most {MOST_SECONDS} s")
-    return Order(arrived.name, command, expires, hashlib.sha256(arrived.payload).digest(), reply)
-
-
-def _head(payload: bytes | None) -> _Head:
-    try:
-        return _head_of(payload) if payload is not None else _Head()
-    except _UNREADABLE:
-        return _Head()
-
-
-def _is_ours(topic: str, base: str) -> bool:
-    before, _, client = topic.rpartition("/")
-    return before == f"{base}/reply" and _CLIENT.fullmatch(client) is not None
-
-
-class Desk:
-    """Where orders are carried out, one after the other, each once.
-
-    `feed` takes an observation into `table`, commits what it says, and gives the notices as their bytes.
-    """
-
-    def __init__(self, table: Table, feed: Callable[[Observation], Sequence[bytes]]):
-        self._table = table
-        self._feed = feed
-        self._kept: OrderedDict[str, tuple[int, bytes, bytes]] = OrderedDict()
-
-    def carry_out(self, order: Order, *, at: str | None, now: int) -> bytes:
-        """Do what an order says, and give the response; to a repeat, the one it had.
-
-        `at` is the time that the observation gets; `now` is held against `expires`, in microseconds since 1970.
-        """
-        command = order.command
-        known = self._kept.get(command.id)
-        if known is not None:
-            _, digest, response = known
-            return response if digest == order.digest else refusal(command.id, "id_used", "another command had it")
-        if order.expires <= now:
-            return refusal(command.id, "expired", "it had to wait")
-        if not self._has_room(now):
-            return refusal(command.id, "busy", "too many commands in too short a time")
-        response = _encode(self._done(command, at))
-        self._kept[command.id] = (order.expires, order.digest, response)
-        return response
-
-    def _has_room(self, now: int) -> bool:
-        if len(self._kept) >= MOST_KEPT:
-            self._kept = OrderedDict((name, kept) for name, kept in self._kept.items() if kept[0] > now)
-        return len(self._kept) < MOST_KEPT
-
-    def _done(self, command: RulingCommand | AckCommand, at: str | None) -> Response:
-        before = {alert.id for alert in self._table.open_alerts}
-        blocked = self._table.blockers
-        lines = self._feed(command.observation(at))
-        reason = _refused(lines, command)
-        if reason is None and isinstance(command, AckCommand):
-            still = {alert.id for alert in self._table.open_alerts}
-            reason = "no_such_alert" if command.alert not in before else "needs_ruling" if command.alert in still else None
-        elif reason is None and not lines and blocked == self._table.blockers:
-            reason = "nothing_changed"  # also what a house that is silent about refused rulings leaves us to see
-        return Response(id=command.id, done=reason is None, reason=reason, notices=[msgspec.Raw(line) for line in lines])
-
-
-def _refused(lines: Sequence[bytes], command: RulingCommand | AckCommand) -> str | None:
-    """The game's reason for refusing what it was just asked; None when it did not."""
-    action = command.do if isinstance(command, RulingCommand) else "ack"
-    for line in lines:
-        notice = decode_notice(line)
-        if isinstance(notice, Alert) and notice.code in ("action.not_authorised", "action.out_of_turn"):
-            operands = notice.operands
-            if (operands.get("action"), operands.get("by")) == (action, command.by) and operands.get("refused"):
-                return str(operands["refused"])
-    return None

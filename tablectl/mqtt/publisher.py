@@ -4,13 +4,15 @@ The thread tells what stands behind the ledger's cursor, keeps a small window of
 broker has acknowledged it. Whatever happens to the connection, what was under way is forgotten and told again from the cursor on,
 under the same ids. A broker that is away, slow, frozen or refusing costs the table nothing but a growing distance between ledger
 and cursor.
+
+A live table has a ledger a day. What comes next is told when all of the one before was told and acknowledged, over a connection
+of its own.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-import ssl
 import threading
 import time
 from collections import deque
@@ -20,12 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from tablectl.errors import BrokerError, ConfigError, LedgerError, TablectlError
+from tablectl.errors import BrokerError, LedgerError, TablectlError
 from tablectl.instants import from_micros
 from tablectl.ledger import pin as pins
 from tablectl.ledger.reader import Outbox
 from tablectl.mqtt.address import Address
-from tablectl.mqtt.link import Link, Lost, Refused, Silent
+from tablectl.mqtt.client import Lost, Refused, Silent
+from tablectl.mqtt.credentials import Credentials
+from tablectl.mqtt.link import Link
 from tablectl.mqtt.messages import PROMPT_SECONDS, Message, Messages
 from tablectl.mqtt.telling import CURSOR, Telling
 
@@ -54,12 +58,22 @@ class Patience:
     """But never longer than this."""
 
 
-class Publisher:
-    """Tells a broker what a ledger says, until it is closed. All methods may be called from any thread.
+@dataclass
+class _Aside:
+    """A notice that is not in the ledger; `after` is the ledger's last entry when it was first to be told."""
 
-    `authorities` is a file of certificates that a `mqtts` broker is held against, instead of the system's; `window` how many
-    messages may be under way; `prompt_seconds` how long the broker is to keep a prompt. Raises `ConfigError` when `authorities`
-    cannot be read.
+    body: bytes
+    word: str
+    after: int | None = None
+
+
+class Publisher:
+    """Tells a broker what a ledger says, and then those that follow it, until it is closed.
+
+    All methods may be called from any thread.
+
+    `credentials` are what is shown to the broker; `window` how many messages may be under way; `prompt_seconds` how long the
+    broker is to keep a prompt. Raises `ConfigError` when a file of `credentials` cannot be used.
     """
 
     def __init__(
@@ -67,14 +81,16 @@ class Publisher:
         ledger: Path,
         address: Address,
         *,
-        authorities: Path | None = None,
+        credentials: Credentials | None = None,
         window: int = 100,
         patience: Patience | None = None,
         prompt_seconds: int = PROMPT_SECONDS,
     ):
-        self._ledger = ledger
+        self._ledgers = deque([ledger])
         self._address = address
-        self._trust = _trust(authorities) if address.tls else None
+        if credentials is not None:
+            credentials.check(address)
+        self._credentials = credentials
         self._size = window
         self._patience = patience or Patience()
         self._prompt_seconds = prompt_seconds
@@ -85,6 +101,7 @@ class Publisher:
         self._thread = threading.Thread(target=self._run, name="tablectl-mqtt", daemon=True)
         self._changed = threading.Condition()
         # Below: read and written only under _changed.
+        self._asides: dict[Literal["status", "prompt"], _Aside] = {}
         self._woken = 0
         self._told = -1
         self._stopping = False
@@ -133,8 +150,26 @@ class Publisher:
             with suppress(BlockingIOError):  # so much unread that it will wake anyway
                 os.write(self._wake_write, b"!")
 
+    def follow(self, ledger: Path) -> None:
+        """Go on with another ledger of the same table, when all that was committed to the ones before it has been told."""
+        with self._changed:
+            self._ledgers.append(ledger)
+        self.wake()
+
+    def aside(self, name: Literal["status", "prompt"], body: bytes) -> None:
+        """Say a notice that cannot be written to the ledger (its disk is full), as its topic's retained message.
+
+        At once, if there is a connection, and again with every new one; only the last of each name, and only until the ledger has
+        a newer one to tell. There is no acknowledgement to wait for. What is no such notice is not said.
+        """
+        with self._changed:
+            self._asides[name] = _Aside(body, secrets.token_hex(8))
+        self.wake()
+
     def drain(self, timeout: float) -> bool:
         """Wait until the broker has acknowledged all that is committed now, at most `timeout` seconds. False: it has not.
+
+        That is: to all ledgers up to the last one that was to follow.
 
         Raises `LedgerError` when the ledger cannot be read any more.
         """
@@ -176,8 +211,16 @@ class Publisher:
     def _run(self) -> None:
         failed: TablectlError | None = None
         try:
-            with Outbox(self._ledger) as outbox:
-                self._keep_telling(outbox)
+            while True:
+                with Outbox(self._ledgers[0]) as outbox:
+                    self._keep_telling(outbox)
+                with self._changed:
+                    if self._stopping:
+                        break
+                    self._ledgers.popleft()
+                    for said in self._asides.values():
+                        said.after = 0  # whatever the next ledger says of it is newer
+                self._lately.clear()
         except LedgerError as error:
             failed = error
         except Exception as error:  # a fault of ours: told to whoever waits, since a thread's traceback reaches nobody
@@ -208,13 +251,14 @@ class Publisher:
     def _keep_telling(self, outbox: Outbox) -> None:
         pin = outbox.latest("pin")
         if pin is None:
-            raise LedgerError("is damaged: it has no pin", where=str(self._ledger))
+            raise LedgerError("is damaged: it has no pin", where=str(outbox.path))
         messages = Messages(pins.decode(pin.body).table, outbox.session, prompt_seconds=self._prompt_seconds)
         delay = self._patience.first_retry
         while not self._stopping:
             began, before = time.monotonic(), outbox.cursor(CURSOR)
             try:
-                self._connected(outbox, messages)
+                if self._connected(outbox, messages):
+                    return
             except Lost as lost:
                 self._note(online=False, trouble=str(lost), refused=isinstance(lost, Refused))
                 if isinstance(lost, Refused):
@@ -228,8 +272,11 @@ class Publisher:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
-    def _connected(self, outbox: Outbox, messages: Messages) -> None:
-        """Connect, tell until told to stop, and say goodbye. Raises `Lost`."""
+    def _connected(self, outbox: Outbox, messages: Messages) -> bool:
+        """Connect, tell until told to stop, and say goodbye; or (True) until all is told and another ledger follows.
+
+        Raises `Lost`.
+        """
         name = secrets.token_hex(4)
         seq = outbox.cursor(CURSOR)
         status = outbox.latest("status")
@@ -255,7 +302,9 @@ class Publisher:
             self._note(online=True)
             self._remember(now, seq)
             try:
-                self._tell(link, telling)
+                if self._tell(link, telling, outbox, messages):
+                    politely = True
+                    return True
                 seq = telling.window.done
                 politely = self._goodbye(link, telling, presence("offline", "stopped", _now()))
             finally:
@@ -264,6 +313,7 @@ class Publisher:
                 self._store(telling)
         finally:
             link.close(politely=politely)
+        return False
 
     def _open(self, client_id: str, will: Message) -> Link:
         for v5 in list(self._versions):
@@ -275,7 +325,7 @@ class Publisher:
                     v5=v5,
                     seconds=self._patience.connect,
                     wake=self._wake_read,
-                    trust=self._trust,
+                    credentials=self._credentials,
                     given_up=lambda: self._stopping,
                 )
             except Silent as silent:
@@ -286,8 +336,8 @@ class Publisher:
                     break
         raise last
 
-    def _tell(self, link: Link, telling: Telling) -> None:
-        """Tell until told to stop. Raises `Lost`."""
+    def _tell(self, link: Link, telling: Telling, outbox: Outbox, messages: Messages) -> bool:
+        """Tell until told to stop, or (True) until all is told and another ledger follows. Raises `Lost`."""
         looked = -1
         called = True
         heard = time.monotonic()
@@ -295,7 +345,9 @@ class Publisher:
             if called:
                 self._quiet()  # before looking at the count: a byte that is read was written after it was raised
             with self._changed:
-                woken = self._woken
+                woken, followed, asides = self._woken, len(self._ledgers) > 1, dict(self._asides)
+            for name, aside in asides.items():
+                self._say_aside(name, aside, telling, outbox, messages)
             if woken != looked:
                 telling.look()
                 looked = woken
@@ -305,7 +357,11 @@ class Publisher:
                 message, seq = outgoing
                 telling.window.sent(link.publish(message), seq)
             telling.store(now)
-            if telling.is_done and self._told < looked:
+            if telling.is_done and followed:
+                self._store(telling)
+                if telling.is_stored:
+                    return True
+            elif telling.is_done and self._told < looked:
                 telling.store(now, at_once=True)
                 self._note(told=looked)
             called = link.turn(telling.wait(now))
@@ -316,6 +372,21 @@ class Publisher:
                     raise Lost(f"it has acknowledged nothing for {self._patience.acknowledge:g} s")
             else:
                 heard = time.monotonic()
+        return False
+
+    def _say_aside(
+        self, name: Literal["status", "prompt"], aside: _Aside, telling: Telling, outbox: Outbox, messages: Messages
+    ) -> None:
+        if aside.after is None:
+            aside.after = outbox.last()
+        try:
+            dropped = not telling.say_aside(messages.of_aside(name, aside.body, seq=aside.after, word=aside.word), aside.after)
+        except LedgerError:
+            dropped = True
+        if dropped:
+            with self._changed:
+                if self._asides.get(name) is aside:
+                    del self._asides[name]
 
     def _heard(self, link: Link, telling: Telling) -> bool:
         if not link.answers:
@@ -362,13 +433,6 @@ class Publisher:
         except Lost:
             return False
         return True
-
-
-def _trust(authorities: Path | None) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=authorities)
-    except OSError as error:
-        raise ConfigError(f"cannot be read as certificates: {error.strerror}", where=str(authorities)) from error
 
 
 def _now() -> str:

@@ -1,42 +1,36 @@
 """A connection on which one listens and answers, driven by the thread that made it: for commands, beside `link` and `listener`.
 
-As in `tablectl.mqtt.link` paho's loop is turned here, every connection has a new client, and paho's callbacks only set fields and
-append: they cannot raise. What is kept is bounded: a few messages under way in each direction, and behind them a queue that says
-when it is full.
+Over a client of `tablectl.mqtt.client`; paho's callbacks only set fields and append: they cannot raise. What is kept is
+bounded: a few messages under way in each direction, and behind them a queue that says when it is full.
 """
 
 from __future__ import annotations
 
-import select
-import socket
-import ssl
 import time
 from collections import deque
 from typing import Any, Final
 
 from paho.mqtt.client import Client, error_string
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from tablectl.mqtt.address import Address
-from tablectl.mqtt.link import Lost, Refused, Silent
-from tablectl.mqtt.messages import KEEPALIVE, QOS
-from tablectl.mqtt.orders import LONGEST, Arrived, Reply
+from tablectl.mqtt.client import Line, Lost, Refused, Silent, refusal_of
+from tablectl.mqtt.credentials import Credentials
+from tablectl.mqtt.judgement import Arrived, Reply
+from tablectl.mqtt.messages import QOS
+from tablectl.mqtt.orders import LONGEST
 
-__all__ = ["NOBODY_LISTENS", "Talk", "open_talk"]
+__all__ = ["Talk", "open_talk"]
 
-NOBODY_LISTENS: Final = 0x10
-"""What a broker (MQTT 5) acknowledges a message with that nobody has subscribed to."""
 _LARGEST: Final = 1 << 20
 """The longest packet that an MQTT 5 broker may hand us, in bytes; it drops longer ones itself."""
 _UNDER_WAY: Final = 20
 _UNSENT: Final = 256
 _ANSWER_SECONDS: Final = 60
-_VERSION_UNSUPPORTED: Final = 0x84
-_NEVER: Final = frozenset({0x85, 0x86, 0x87, 0x8A, 0x8C})
 
 
 class Talk:
@@ -47,7 +41,17 @@ class Talk:
     to which strangers write: then a message of more than `LONGEST` bytes has no payload, and nobody asks what was acknowledged.
     """
 
-    def __init__(self, address: Address, client_id: str, topics: str, *, v5: bool, seconds: float, wake: int | None = None):
+    def __init__(
+        self,
+        address: Address,
+        credentials: Credentials | None,
+        client_id: str,
+        topics: str,
+        *,
+        v5: bool,
+        seconds: float,
+        wake: int | None = None,
+    ):
         self.v5 = v5
         self.arrived: deque[Arrived] = deque()
         self.acknowledged: dict[int, ReasonCode] = {}
@@ -55,15 +59,8 @@ class Talk:
         self._wake = wake
         self._ready = False
         self._trouble: Lost | None = None
-        self._poll = select.poll()
-        self._client = client = Client(
-            CallbackAPIVersion.VERSION2,
-            client_id,
-            clean_session=None if v5 else True,
-            protocol=MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
-            reconnect_on_failure=False,
-        )
-        client.connect_timeout = seconds
+        self._line = Line(address, credentials, client_id, v5=v5, seconds=seconds)
+        self._client = client = self._line.client
         client.max_inflight_messages_set(_UNDER_WAY)
         client.max_queued_messages_set(_UNSENT)
         client.on_connect = self._on_connect
@@ -71,12 +68,8 @@ class Talk:
         client.on_message = self._on_message
         client.on_publish = self._on_publish
         client.on_disconnect = self._on_disconnect
-        if address.user is not None:
-            client.username_pw_set(address.user, address.password)
         try:
-            if address.tls:
-                client.tls_set_context(ssl.create_default_context())
-            self._connect(address)
+            self._line.connect(ReceiveMaximum=_UNDER_WAY, MaximumPacketSize=_LARGEST)
             deadline = time.monotonic() + seconds
             while not self._ready:
                 if (left := deadline - time.monotonic()) <= 0:
@@ -86,45 +79,14 @@ class Talk:
             self.close()
             raise
 
-    def _connect(self, address: Address) -> None:
-        fresh: dict[str, Any] = {}
-        if self.v5:
-            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-            properties.SessionExpiryInterval = 0
-            properties.ReceiveMaximum = _UNDER_WAY
-            properties.MaximumPacketSize = _LARGEST
-            fresh = {"clean_start": True, "properties": properties}
-        try:
-            self._client.connect(address.host, address.port, KEEPALIVE, **fresh)
-        except ssl.SSLCertVerificationError as error:
-            raise Refused(f"its certificate is not trusted: {error.verify_message}") from error
-        except (OSError, ValueError) as error:
-            raise Lost((error.strerror if isinstance(error, OSError) else None) or str(error) or "timed out") from error
-        sock = self._client.socket()
-        if isinstance(sock, socket.socket):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
     def turn(self, seconds: float) -> None:
         """Wait at most `seconds` for the broker, or for `wake`, and do what there is to do. Raises `Lost`."""
-        client = self._client
-        sock = client.socket()
-        if sock is None:
-            raise self._trouble or Lost("the connection was closed")
-        number = sock.fileno()
-        self._poll.register(number, select.POLLIN | (select.POLLOUT if client.want_write() else 0))
-        if self._wake is not None:
-            self._poll.register(self._wake, select.POLLIN)
-        held_back = isinstance(sock, ssl.SSLSocket) and sock.pending()
-        ready = dict(self._poll.poll(0 if held_back else max(0.0, seconds) * 1000))
-        self._poll.unregister(number)
         try:
-            if held_back or ready.get(number, 0) & ~select.POLLOUT:
-                client.loop_read()
-            if client.want_write():
-                client.loop_write()
-            client.loop_misc()
-        except Exception as error:  # paho's own faults, such as a topic that is no text, end the connection and not the thread
-            raise Lost(f"the client failed: {error!r}") from error
+            self._line.turn(seconds, self._wake)
+        except Refused:
+            raise
+        except Lost as lost:
+            raise self._trouble or lost from lost
         if self._trouble is not None:
             raise self._trouble
 
@@ -151,19 +113,15 @@ class Talk:
 
     def close(self) -> None:
         """Hang up."""
-        self._client.on_disconnect = None
-        self._client.disconnect()
-        sock = self._client.socket()
-        if sock is not None:
-            sock.close()
+        self._line.close()
 
     # paho's callbacks, called within `publish` and `turn`.
 
     def _on_connect(self, client: Client, data: Any, flags: Any, reason: ReasonCode, properties: Any) -> None:
-        if reason.value == _VERSION_UNSUPPORTED:
-            self._trouble = Silent("it does not speak this version of MQTT", for_good=True)
-        elif reason.is_failure:
-            self._trouble = (Refused if reason.value in _NEVER else Lost)(f"it refuses the connection: {reason}")
+        self._line.met()
+        refused = refusal_of(reason, v5=self.v5)
+        if refused is not None:
+            self._trouble = refused
         elif self.v5:
             # As published: so that a command which somebody retains is seen for what it is at once, not only at the next start.
             client.subscribe(self._topics, options=SubscribeOptions(qos=QOS, noLocal=True, retainAsPublished=True))
@@ -179,9 +137,13 @@ class Talk:
     def _on_message(self, client: Client, data: Any, message: Any) -> None:
         properties = message.properties if self.v5 else None
         payload: bytes | None = message.payload if len(message.payload) <= LONGEST or self._wake is None else None
+        try:
+            topic = message.topic
+        except UnicodeDecodeError:  # a broker that hands such on is itself at fault
+            topic = ""
         self.arrived.append(
             Arrived(
-                message.topic.rpartition("/")[2],
+                topic,
                 payload,
                 bool(message.retain),
                 getattr(properties, "ResponseTopic", None),
@@ -198,9 +160,11 @@ class Talk:
         self._trouble = self._trouble or Lost(f"it ended the connection: {reason}" if told else "the connection broke")
 
 
-def open_talk(address: Address, client_id: str, topics: str, seconds: float, wake: int | None = None) -> Talk:
+def open_talk(
+    address: Address, credentials: Credentials | None, client_id: str, topics: str, seconds: float, wake: int | None = None
+) -> Talk:
     """MQTT 5, else 3.1.1."""
     try:
-        return Talk(address, client_id, topics, v5=True, seconds=seconds, wake=wake)
+        return Talk(address, credentials, client_id, topics, v5=True, seconds=seconds, wake=wake)
     except Silent:
-        return Talk(address, client_id, topics, v5=False, seconds=seconds, wake=wake)
+        return Talk(address, credentials, client_id, topics, v5=False, seconds=seconds, wake=wake)

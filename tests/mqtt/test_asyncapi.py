@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,12 +11,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 
 from tablectl import notices, observations
 from tablectl.ledger import pin as pins
 from tablectl.mqtt import asyncapi
+from tablectl.mqtt.identity import sealed
 from tablectl.mqtt.messages import CHANNELS, PUBLISHED, Messages
 from tablectl.notices import Notice
 from tests.mqtt.tables import AT, PIN, STATE, TABLE, every_kind
@@ -71,7 +74,7 @@ def test_what_asyncapi_3_requires_is_there() -> None:
     for channel in DOCUMENT["channels"].values():
         parameters = {part[1:-1] for part in channel["address"].split("/") if part.startswith("{")}
         assert set(channel["parameters"]) == parameters
-        assert parameters - {"client"} == {"site", "pit", "table"}
+        assert parameters - {"client", "person"} == {"site", "pit", "table"}
     for name, operation in DOCUMENT["operations"].items():
         assert operation["action"] == name.partition("_")[0]
         assert operation["action"] in ("send", "receive")
@@ -83,10 +86,12 @@ def test_what_asyncapi_3_requires_is_there() -> None:
 
 
 def test_every_topic_of_this_version_is_a_channel() -> None:
+    asked = ("ruling", "ack", "table", "seat", "bet", "shoe")
+    commands = [f"cmd/{name}" for name in asked] + [f"cmd/{name}/{{person}}" for name in asked]
     events = ["evt/" + name for name in ("dealt", "outcome", "alert", "round", "phase", "shoe")]
     assert {channel["address"] for channel in DOCUMENT["channels"].values()} == {
         "tablectl/v1/{site}/{pit}/{table}/" + name
-        for name in ["status", "info", "state", "prompt", *events, "cmd/ruling", "cmd/ack", "reply/{client}"]
+        for name in ["status", "info", "state", "prompt", "audit/checkpoint", *events, *commands, "reply/{client}"]
     }
 
 
@@ -137,7 +142,15 @@ def test_commands_and_their_response_are_valid_and_spoiled_ones_are_not() -> Non
     move = {**identity, "do": "move", "to": {"box": 3}, "reply_to": "tablectl/v1/a/b/c/reply/me", "reason": "it was his"}
     alert = next(notices.encode(notice) for notice in every_kind() if isinstance(notice, notices.Alert))
     response = {"id": "1", "done": True, "reason": None, "detail": "", "notices": [msgspec.json.decode(alert)]}
-    good: dict[str, dict[str, Any]] = {"ruling": move, "ack": {**identity, "alert": 3}, "response": response}
+    good: dict[str, dict[str, Any]] = {
+        "cmd_ruling": move,
+        "cmd_ack": {**identity, "alert": 3},
+        "cmd_table": {**identity, "state": "open", "layout": {"dealer_stands": "all_17"}},
+        "cmd_seat": {**identity, "box": 3, "player": "p1", "state": "taken"},
+        "cmd_bet": {**identity, "box": 3, "amount": 1000, "bettor": "p1", "kind": "word"},
+        "cmd_shoe": {**identity, "do": "loaded", "decks": 6, "cut": True},
+        "response": response,
+    }
     for name, payload in good.items():
         validator(name).validate(payload)
         spoiled = [{**payload, "id": 5}, {**payload, "by": "" if name != "response" else 1, "done": 1}]
@@ -146,13 +159,28 @@ def test_commands_and_their_response_are_valid_and_spoiled_ones_are_not() -> Non
             with pytest.raises(ValidationError):
                 validator(name).validate(wrong)
     worse: dict[str, dict[str, Any]] = {
-        "ruling": {"do": "guess"},
-        "ack": {"more": 1},
+        "cmd_ruling": {"do": "guess"},
+        "cmd_ack": {"more": 1},
+        "cmd_table": {"layout": {"dealer_stands": []}},
+        "cmd_seat": {"state": "left early"},
+        "cmd_bet": {"amount": -1},
+        "cmd_shoe": {"decks": 13},
         "response": {"notices": [{"notice": "no"}]},
     }
     for name, more in worse.items():
         with pytest.raises(ValidationError):
             validator(name).validate({**good[name], **more})
+
+
+def test_what_goes_out_and_comes_in_beside_events_and_commands() -> None:
+    checkpoint = {"note": "a/b\n3\n", "previous": 2, "consistency": [base64.b64encode(bytes(32)).decode()]}
+    signed = msgspec.json.decode(sealed(b"{}", topic="t", person="CHIEF7", key=Ed25519PrivateKey.generate()))
+    for name, good, more in (("checkpoint", checkpoint, {"consistency": ["no"]}), ("signed", signed, {"more": 1})):
+        validator(name).validate(good)
+        for wrong in ({**good, **more}, {key: value for key, value in good.items() if key not in ("note", "signature")}):
+            with pytest.raises(ValidationError):
+                validator(name).validate(wrong)
+    assert DOCUMENT["operations"]["send_checkpoint"]["bindings"]["mqtt"]["retain"] is True
 
 
 def test_lines_of_play_have_schemas_too() -> None:

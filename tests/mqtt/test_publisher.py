@@ -22,6 +22,7 @@ from tablectl.ledger.reader import Outbox
 from tablectl.ledger.store import Ledger
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.asyncapi import message_schema
+from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.messages import CHANNELS, PUBLISHED
 from tablectl.mqtt.publisher import Patience, Publisher
 from tablectl.mqtt.telling import CURSOR
@@ -449,7 +450,9 @@ def test_a_broker_behind_tls_is_told_when_its_certificate_is_trusted(ledger: Led
     listener = f"certfile {TLS / 'broker.crt'}\nkeyfile {TLS / 'broker.key'}"
     with Broker(tmp_path / "tls", listener=listener) as broker:
         address = Address("127.0.0.1", broker.port, tls=True)
-        with Publisher(ledger.path, address, authorities=TLS / "broker.crt", patience=HURRIED) as telling:
+        with Publisher(
+            ledger.path, address, credentials=Credentials(authorities=TLS / "broker.crt"), patience=HURRIED
+        ) as telling:
             telling.wait_online(5)
             assert telling.drain(10)
         assert cursor(ledger) == ledger.last
