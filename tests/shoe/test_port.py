@@ -11,6 +11,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -238,6 +239,24 @@ def test_another_program_at_the_device_is_told_once(plug: Plug) -> None:
     assert trouble.why.startswith("also open in python")
     assert trouble.why.endswith(f"(pid {other.pid})")
     assert told.inbox.empty()
+
+
+def test_a_reader_who_was_quicker_is_no_unplugging(plug: Plug) -> None:
+    """Two are woken by the same byte, and one finds nothing: that is not the end of the device."""
+    name = plug.plug_in()
+    told = Told()
+    stolen = 0
+    with port(plug, told):
+        told.next(Up)
+        thief = os.open(name, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        for _ in range(2000):
+            plug.send(b"x")
+            with suppress(BlockingIOError):
+                stolen += len(os.read(thief, 10))
+        os.close(thief)
+        told.bytes(2000 - stolen)
+    assert stolen
+    assert [type(event) for event in told.events if not isinstance(event, Bytes)] == [Up]
 
 
 def test_megabytes_of_noise_pass(plug: Plug) -> None:
