@@ -31,15 +31,18 @@ class Holder(NamedTuple):
 def holders(path: str | os.PathLike[str]) -> list[Holder]:
     """The processes that have this device open, ourselves too, by their number. None where there is no such file.
 
-    A device is known by its number, so that another name of it makes no difference.
+    A device is known by its number, so that another name of it makes no difference. A program at the other side of a
+    pseudo-terminal is the device itself, and no holder.
     """
     try:
-        wanted = _identity(os.stat(path))
+        there = os.stat(path)
     except OSError:
         return []
+    wanted = _identity(there)
+    index = os.minor(there.st_rdev) if is_pseudo_terminal(there) else None
     found = []
     for name in _listed(_PROC):
-        if name.isdigit() and _has_open(name, wanted):
+        if name.isdigit() and _has_open(name, wanted) and (index is None or not _is_other_side(name, index)):
             found.append(Holder(int(name), _command(name)))
     return sorted(found)
 
@@ -61,6 +64,18 @@ def _has_open(pid: str, wanted: tuple[int, ...]) -> bool:
         with suppress(OSError):  # closed meanwhile
             if os.readlink(f"{folder}/{number}").startswith("/") and _identity(os.stat(f"{folder}/{number}")) == wanted:
                 return True
+    return False
+
+
+def _is_other_side(pid: str, index: int) -> bool:
+    """Whether a process has the master of this pseudo-terminal open."""
+    folder = f"{_PROC}/{pid}/fd"
+    for number in _listed(folder):
+        with suppress(OSError):
+            if os.readlink(f"{folder}/{number}").endswith("/ptmx"):
+                with open(f"{_PROC}/{pid}/fdinfo/{number}", encoding="ascii") as file:
+                    if any(line.split() == ["tty-index:", str(index)] for line in file):
+                        return True
     return False
 
 
