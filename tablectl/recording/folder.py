@@ -15,7 +15,7 @@ from tablectl.errors import InputError
 from tablectl.recording.logs import head_of
 from tablectl.recording.native import header_of
 
-__all__ = ["PACKED", "PLAIN", "Position", "begun_at", "find", "name_of", "of_ledger", "recordings", "stem_of"]
+__all__ = ["PACKED", "PLAIN", "Position", "begun_at", "find", "ledger_of", "name_of", "of_ledger", "recordings", "stem_of"]
 
 PLAIN = ".rec"
 PACKED = ".rec.gz"
@@ -83,11 +83,11 @@ def of_ledger(folder: Path, name: str) -> list[Path]:
     Raises `InputError` when a file cannot be read.
     """
     try:
-        return [path for path in recordings(folder) if _ledger_of(path) == name]
+        return [path for path in recordings(folder) if ledger_of(path) == name]
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(folder)) from None
 
 
-def _ledger_of(path: Path) -> str | None:
-    """The ledger that a recording names; None for one whose header was never written."""
+def ledger_of(path: Path) -> str | None:
+    """The ledger that a recording names; None for one whose header was never written. Raises `InputError`, `OSError`."""
     return header_of(head_of(path)).get("ledger") if path.stat().st_size else None

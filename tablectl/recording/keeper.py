@@ -32,7 +32,7 @@ class Keeper:
 
     `header` is what the next file says of itself: `table`, `house`, `zone`, `profile.PORT`, and `ledger`, the ledger that it is
     made for; set it anew before a `rotate`. A file is due for its end at `rotate_bytes`, or `rotate_seconds` after it was begun.
-    `keep_seconds`, `keep_bytes` and `protected` are those of `Upkeep`.
+    `keep_seconds`, `keep_bytes` and `protected` (the ledgers that are not ended) are those of `Upkeep`.
 
     Whatever the disk refuses is a `LedgerError` with the file's name: this is the record.
     """
@@ -116,15 +116,15 @@ class Keeper:
             raise self._failed("synced", error) from None
 
     def rotate(self, at: int) -> None:
-        """Close this file and begin a new one. Raises `LedgerError`; when there is no room for a new file, this one goes on."""
-        old, path, unsynced = self._file, self._path, self._unsynced
+        """Close this file and begin a new one. Raises `LedgerError`; then this one goes on.
+
+        What could not be synced does not keep a file open for ever: that was told, and the next call begins a new one.
+        """
+        if not self._unsynced:
+            self.sync()
+        old = self._file
         self.open(at)
-        try:
-            if not unsynced:
-                os.fsync(old)
-        except OSError as error:
-            raise LedgerError(_words("synced", error), where=str(path)) from None
-        finally:
+        with suppress(OSError):  # it was synced
             os.close(old)
 
     def tend(self, at: int) -> None:

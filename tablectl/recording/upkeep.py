@@ -1,7 +1,8 @@
 """The closed recordings of a live table: packed, and removed when they are too old or too many.
 
 A thread of its own, with the lowest priority, does it, so that the game never waits for it. What it cannot do it tries again the
-next time, and says why in `trouble`. It touches neither the newest recording nor one that somebody still needs.
+next time, and says why in `trouble`. It leaves the newest recording as it is, and removes none of a ledger that is not ended:
+when the table starts again, what that ledger lacks is taken from them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tablectl.errors import TablectlError
-from tablectl.recording.folder import PACKED, PLAIN, begun_at, recordings, stem_of
+from tablectl.recording.folder import PACKED, PLAIN, begun_at, ledger_of, recordings, stem_of
 
 __all__ = ["Upkeep", "sync_folder"]
 
@@ -30,8 +31,8 @@ class Upkeep:
     """Looks after a folder of recordings whenever it is told the time.
 
     A recording is removed when the one after it was begun more than `keep_seconds` ago, or, oldest first, while all of them
-    take more than `keep_bytes` (None: never). `protected` gives the names of files that are neither packed nor removed; it is
-    called in the thread.
+    take more than `keep_bytes` (None: never). `protected` names what is not removed: ledgers, all whose recordings stay, or
+    single recordings. It is called in the thread.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Upkeep:
         try:
             self._clear()
             self._remove(at)
-            for path in self._free():
+            for path in recordings(self.folder)[:-1]:
                 if self._stopping:
                     return
                 if path.name.endswith(PLAIN):
@@ -95,11 +96,6 @@ class Upkeep:
         else:
             self.trouble = None
 
-    def _free(self) -> list[Path]:
-        """The recordings that nobody needs as they are, oldest first."""
-        protected = {stem_of(name) for name in self._protected()}
-        return [path for path in recordings(self.folder)[:-1] if stem_of(path.name) not in protected]
-
     def _clear(self) -> None:
         """Remove what a packing that was cut off has left."""
         for path in self.folder.glob(f"*{PACKED}{_PART}"):
@@ -107,15 +103,15 @@ class Upkeep:
 
     def _remove(self, at: int) -> None:
         everything = recordings(self.folder)
-        ends = {path: begun_at(following) for path, following in pairwise(everything)}
-        sizes = {path: path.stat().st_size for path in everything}
-        total = sum(sizes.values())
-        for path in self._free():
-            old = self._keep_seconds is not None and at - ends.get(path, at) > self._keep_seconds * 1_000_000
+        protected = {stem_of(name) or name for name in self._protected()}
+        sizes = [path.stat().st_size for path in everything]
+        total = sum(sizes)
+        for size, (path, following) in zip(sizes, pairwise(everything), strict=False):
+            old = self._keep_seconds is not None and at - begun_at(following) > self._keep_seconds * 1_000_000
             much = self._keep_bytes is not None and total > self._keep_bytes
-            if old or much:
+            if (old or much) and stem_of(path.name) not in protected and ledger_of(path) not in protected:
                 path.unlink(missing_ok=True)
-                total -= sizes.get(path, 0)
+                total -= size
 
     def _pack(self, path: Path) -> None:
         """Pack a recording. The packed file has its name only when it is whole and on the disk; then the original goes."""
@@ -124,6 +120,9 @@ class Upkeep:
         try:
             with path.open("rb") as source, part.open("xb") as target:
                 status = os.fstat(source.fileno())
+                if not status.st_size:
+                    path.unlink()  # begun, and killed before it had its header
+                    return
                 os.fchmod(target.fileno(), status.st_mode & 0o777)
                 # Without name and time in it, the same recording is always packed to the same bytes.
                 with gzip.GzipFile("", "wb", _LEVEL, target, mtime=0) as out:

@@ -18,11 +18,12 @@ import pytest
 
 from tablectl.errors import InputError, LedgerError, UsageError
 from tablectl.instants import to_micros
-from tablectl.recording.chunks import CHUNK_LIMIT, Chunk
+from tablectl.recording.chunks import CHUNK_LIMIT, Chunk, pieces
 from tablectl.recording.folder import Position, begun_at, find, name_of, of_ledger, recordings
 from tablectl.recording.importers import open_log
 from tablectl.recording.keeper import Keeper
-from tablectl.recording.table_lines import is_live
+from tablectl.recording.native import header_lines, line_of
+from tablectl.recording.table_lines import LIVE, is_live
 from tablectl.recording.upkeep import Upkeep
 
 BEGUN = to_micros("2026-11-30T10:27:15.123456Z")
@@ -155,7 +156,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_no_file_is_written_over(keeping: MakeKeeper, tmp_path: Path) -> None:
     """Two starts at one moment, and one after the clock was set back: three files, in the order in which they were begun."""
     for number, at in enumerate((BEGUN, BEGUN, BEGUN - 3600 * SECOND)):
-        keeper = keeping({**HEADER, "table": f"start {number}"}, protected=lambda: names(tmp_path))
+        keeper = keeping({**HEADER, "table": f"start {number}"})
         keeper.open(at)
         keeper.write(chunk())
         keeper.close()
@@ -187,7 +188,7 @@ def test_a_file_is_due_by_its_age_but_not_when_it_is_empty(keeping: MakeKeeper) 
 
 
 def test_a_new_file_has_the_header_of_its_own_ledger(keeping: MakeKeeper, tmp_path: Path) -> None:
-    keeper = keeping(protected=lambda: names(tmp_path))
+    keeper = keeping()
     keeper.open(BEGUN)
     keeper.write(chunk())
     keeper.header = {**HEADER, "ledger": "2026-12-01.db"}
@@ -197,6 +198,7 @@ def test_a_new_file_has_the_header_of_its_own_ledger(keeping: MakeKeeper, tmp_pa
     (tmp_path / "20261201T000000.000000Z.rec").touch()  # begun, and killed before it had a header
     (tmp_path / "20269999T000000.000000Z.rec").write_text("no recording's name")
     (tmp_path / "notes.txt").touch()
+    keeper.close()  # and nothing is packed meanwhile
     first, second, third = (find(tmp_path, name_of(at)) for at in (BEGUN, BEGUN + DAY, BEGUN + DAY + 1))
     assert of_ledger(tmp_path, "2026-11-30.db") == [first]
     assert of_ledger(tmp_path, "2026-12-01.db") == [second, third]
@@ -246,22 +248,29 @@ def test_packing_has_the_lowest_priority(keeping: MakeKeeper) -> None:
 
 def filled(folder: Path, *, files: int, size: int = 5000) -> list[str]:
     """Recordings of so many days, one a day."""
-    made: list[str] = []
-    for day in range(files):
-        with Keeper(
-            folder, HEADER, rotate_bytes=1, rotate_seconds=1, keep_seconds=None, keep_bytes=None, protected=lambda: made
-        ) as it:
-            made.append(name_of(BEGUN + day * DAY))
-            it.open(BEGUN + day * DAY)
-            it.write(chunk(NOISE.randbytes(size)))
+    made = []
+    for at in range(BEGUN, BEGUN + files * DAY, DAY):
+        lines = (line_of(at, "shoe", "<", piece) for piece in pieces(NOISE.randbytes(size)))
+        (folder / name_of(at)).write_bytes(header_lines({**HEADER, **LIVE}) + b"".join(lines))
+        made.append(name_of(at))
     return made
 
 
-def test_the_newest_and_the_protected_are_left_as_they_are(tmp_path: Path) -> None:
+def test_the_newest_and_the_protected_are_not_removed(tmp_path: Path) -> None:
+    """A recording by its name, packed or not; and all those of a ledger."""
     made = filled(tmp_path, files=4)
-    upkeep = Upkeep(tmp_path, keep_seconds=0, keep_bytes=0, protected=lambda: [f"{made[1]}.gz"])
-    upkeep.look(BEGUN)
-    assert names(tmp_path) == [made[0], made[1], made[3]][1:]
+    Upkeep(tmp_path, keep_seconds=0, keep_bytes=0, protected=lambda: ["2026-11-30.db"]).look(BEGUN + 9 * DAY)
+    assert names(tmp_path) == [*(f"{name}.gz" for name in made[:3]), made[3]]
+    Upkeep(tmp_path, keep_seconds=0, keep_bytes=0, protected=lambda: ["2026-12-01.db", made[1]]).look(BEGUN + 9 * DAY)
+    assert names(tmp_path) == [f"{made[1]}.gz", made[3]]
+
+
+def test_a_file_without_a_header_is_none_when_another_was_begun(tmp_path: Path) -> None:
+    made = filled(tmp_path, files=2)
+    (tmp_path / name_of(BEGUN - DAY)).touch()
+    Upkeep(tmp_path).look(BEGUN)
+    assert names(tmp_path) == [f"{made[0]}.gz", made[1]]
+    assert [path.name for path in of_ledger(tmp_path, "2026-11-30.db")] == names(tmp_path)
 
 
 def test_files_are_removed_by_age(tmp_path: Path) -> None:
@@ -485,6 +494,26 @@ def test_a_failed_sync_is_never_said_to_be_well_again(keeping: MakeKeeper, monke
     keeper.rotate(BEGUN + SECOND)
     keeper.sync()
     assert not keeper.must
+
+
+def test_a_rotation_that_cannot_sync_is_told_and_the_next_one_goes_through(
+    keeping: MakeKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = keeping()
+    keeper.open(BEGUN)
+    keeper.write(chunk())
+    file = keeper.position.file
+
+    def failing(file: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fdatasync", failing)
+        with pytest.raises(LedgerError, match="cannot be synced"):
+            keeper.rotate(BEGUN + SECOND)
+        assert keeper.position.file == file
+        keeper.rotate(BEGUN + SECOND)
+    assert keeper.position.file != file
 
 
 def test_where_there_is_no_room_for_a_new_file_the_old_one_goes_on(keeping: MakeKeeper, tmp_path: Path) -> None:

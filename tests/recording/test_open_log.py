@@ -1,5 +1,6 @@
 """Opening a log, whoever wrote it: what it is taken for, what is refused, and that no content breaks anything."""
 
+import gzip
 from contextlib import suppress
 from pathlib import Path
 
@@ -118,3 +119,20 @@ def test_no_content_raises_anything_but_our_errors(
         for chunk in log:
             assert chunk.data
             assert chunk.at is None or 0 <= chunk.at < 253_402_300_800_000_000
+
+
+TOOLS = Path(__file__).resolve().parents[1] / "recordings" / "tools"
+
+
+@pytest.mark.parametrize(
+    "log", sorted(path for path in TOOLS.iterdir() if path.suffix in (".log", ".txt", ".rec")), ids=lambda path: path.name
+)
+def test_any_log_may_be_packed(log: Path, file: Path) -> None:
+    """It is guessed, read and warned of as it is without, and its position counts what is in it."""
+    file.write_bytes(gzip.compress(log.read_bytes()))
+    plain, packed = (open_log(path, start="2026-11-30", lossy_ok=True) for path in (log, file))
+    assert list(packed) == list(plain)
+    assert (packed.format, packed.damaged, packed.position) == (plain.format, plain.damaged, plain.position)
+    assert [warning.removeprefix(str(file)) for warning in packed.warnings] == [
+        warning.removeprefix(str(log)) for warning in plain.warnings
+    ]
