@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from jsonschema.exceptions import ValidationError
 
 from tablectl import notices, observations
 from tablectl.ledger import pin as pins
+from tablectl.ledger.published import published
 from tablectl.mqtt import asyncapi
 from tablectl.mqtt.identity import sealed
 from tablectl.mqtt.messages import CHANNELS, PUBLISHED, Messages
@@ -173,7 +173,7 @@ def test_commands_and_their_response_are_valid_and_spoiled_ones_are_not() -> Non
 
 
 def test_what_goes_out_and_comes_in_beside_events_and_commands() -> None:
-    checkpoint = {"note": "a/b\n3\n", "previous": 2, "consistency": [base64.b64encode(bytes(32)).decode()]}
+    checkpoint = msgspec.json.decode(published(b"a/b\n3\n", 2, [bytes(32)]))
     signed = msgspec.json.decode(sealed(b"{}", topic="t", person="CHIEF7", key=Ed25519PrivateKey.generate()))
     for name, good, more in (("checkpoint", checkpoint, {"consistency": ["no"]}), ("signed", signed, {"more": 1})):
         validator(name).validate(good)
