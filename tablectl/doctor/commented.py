@@ -35,8 +35,12 @@ EXAMPLES: dict[str, Any] = {
         {"name": "pad", "port": "/dev/tablectl/{name}-pad", "profile": "dealer-pad", "write": False},
     ],
     "people": [
-        {"name": "CHIEF7", "may": ["ruling", "ack", "table", "seat", "bet", "shoe", "proof"], "key": "CHIEF7+ID+BASE64"},
-        {"name": "INSPECTOR2", "may": ["ack", "proof"], "key": "INSPECTOR2+ID+BASE64"},
+        {
+            "name": "CHIEF7",
+            "may": ["ruling", "ack", "table", "seat", "bet", "shoe", "proof"],
+            "key": "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
+        },
+        {"name": "INSPECTOR2", "may": ["ack", "proof"], "key": "PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw="},
     ],
     "ledger.key": "credential:signing.key",
     "broker.url": "mqtts://broker.pit:8883",

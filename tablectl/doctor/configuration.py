@@ -12,14 +12,16 @@ import msgspec
 from tablectl import config
 from tablectl.config import ConfigFile, TableConfig
 from tablectl.daemon.credentials import PREFIX, others_may, secret
+from tablectl.daemon.outlets import credentials_of
 from tablectl.daemon.storage import zone_of
 from tablectl.errors import ConfigError, TablectlError
 from tablectl.game.irregularities import check_codes
 from tablectl.houses import rules
 from tablectl.houses.rules import HouseFile
-from tablectl.ledger.keys import Signer, Verifier
+from tablectl.ledger.keys import Signer
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.credentials import Credentials
+from tablectl.mqtt.identity import public_key
 from tablectl.observations import explain
 from tablectl.settings import digest, line_of, read_toml
 from tablectl.shoe import profile
@@ -107,7 +109,7 @@ def _of_names(found: ConfigFile) -> Iterator[ConfigError]:
     yield from _tried(found, "table.zone", lambda: zone_of(table.zone))
     for index, device in enumerate(found.config.devices):
         field = f"devices[{index}]"
-        yield from _tried(found, f"{field}.port", lambda port=device.port: checked_address(port))
+        yield from _tried(found, f"{field}.port", lambda device=device: checked_address(found.address_of(device)))
         try:
             kind = profile_of(found, device.profile).profile.kind
         except ConfigError as error:
@@ -117,7 +119,7 @@ def _of_names(found: ConfigFile) -> Iterator[ConfigError]:
                 yield found.fault(f"{field}.profile", f"{device.profile} is the profile of a {kind}, not of a {device.name}")
     for index, person in enumerate(found.config.people):
         if person.key is not None:
-            yield from _tried(found, f"people[{index}].key", lambda key=person.key: Verifier.parse(key))
+            yield from _tried(found, f"people[{index}].key", lambda key=person.key: public_key(key))
     yield from _of_secrets(found)
     yield from _of_broker(found)
 
@@ -186,14 +188,12 @@ def secrets(found: ConfigFile) -> Iterator[tuple[str, str]]:
 
 def broker_credentials(found: ConfigFile) -> Credentials | None:
     """Who the table is to its broker; None where one of the secrets is not in our hands (it is the service's)."""
-    broker = found.config.broker
-    if broker is None:
+    if found.config.broker is None:
         return None
-    files = [None if value is None else secret(found, value) for value in (broker.key, broker.password)]
-    if (broker.key and files[0] is None) or (broker.password and files[1] is None):
+    try:
+        return credentials_of(found)
+    except ConfigError:
         return None
-    authorities, certificate = (None if name is None else found.beside(name) for name in (broker.ca, broker.certificate))
-    return Credentials(authorities, certificate, files[0], broker.user, files[1])
 
 
 def house_of(found: ConfigFile) -> HouseFile:

@@ -35,7 +35,7 @@ def ports(found: ConfigFile, account: Account, runs: Running, seconds: float) ->
     """What there is to say of each port. `seconds` is how long one listens; while the table runs one does not."""
     free = []
     for device in found.config.devices:
-        findings, is_free = _access(device, account, runs)
+        findings, is_free = _access(device.name, found.address_of(device), account, runs)
         yield from findings
         if is_free:
             free.append(device)
@@ -43,11 +43,11 @@ def ports(found: ConfigFile, account: Account, runs: Running, seconds: float) ->
         yield from _listened(found, free, seconds)
 
 
-def _access(device: DeviceConfig, account: Account, runs: Running) -> tuple[list[Finding], bool]:
+def _access(name: str, address: str, account: Account, runs: Running) -> tuple[list[Finding], bool]:
     """What is to be said before the port is opened, and whether it may be."""
-    check, path = f"port {device.name}", _file_of(device.port)
+    check, path = f"port {name}", _file_of(address)
     if path is None:
-        return [passed(check, f"{device.port} is a converter on the network")], not runs.is_held
+        return [passed(check, f"{address} is a converter on the network")], not runs.is_held
     if not path.exists():
         return [failed(check, f"{path} is not there", _NAMES, _FAULT)], False
     if not stat.S_ISCHR(path.stat().st_mode):
@@ -90,6 +90,7 @@ class _Heard:
 
     def __init__(self, device: DeviceConfig, found: ConfigFile):
         self.device = device
+        self.address = found.address_of(device)
         self.profile = profile_of(found, device.profile).profile
         self.bytes: Counter[str] = Counter()
         self.sound = 0
@@ -118,7 +119,7 @@ class _Heard:
         check, link = f"profile {self.device.name}", _line(self.profile.link)
         heard, rejected = self.bytes["sound"], self.bytes["rejected"] + self._decoder.pending
         if self.down is not None and not heard + rejected:
-            return failed(check, f"{self.device.port} cannot be opened: {self.down}", _NAMES, _FAULT)
+            return failed(check, f"{self.address} cannot be opened: {self.down}", _NAMES, _FAULT)
         listen = f"tablectl doctor --listen {max(30, round(2 * seconds))} …, and let it send something"
         if not heard + rejected:
             return warned(check, f"nothing was heard in {seconds:g} s ({link})", listen)
@@ -136,7 +137,7 @@ class _Heard:
 def _listened(found: ConfigFile, devices: list[DeviceConfig], seconds: float) -> Iterator[Finding]:
     """Listen on all of them at once, until each has said something sound or the time is up."""
     heard = [_Heard(device, found) for device in devices]
-    open_ports = [Port(one.device.name, one.device.port, one.profile.link, one.take) for one in heard]
+    open_ports = [Port(one.device.name, one.address, one.profile.link, one.take) for one in heard]
     try:
         for port in open_ports:
             port.start()

@@ -144,6 +144,7 @@ def test_every_fault_is_told_with_line_and_field(table: Path, tablectl: Command)
             "is there twice",
         ),
         ('#key = "credential:signing.key"', 'key = "no.key"', "ledger.key", "cannot be read"),
+        ('#key = "11qYAYKx', 'key = "12qYAYK', "people[0].key", "no Ed25519 public key"),
     ],
 )
 def test_what_it_names_is_looked_at(old: str, new: str, field: str, said: str, table: Path) -> None:
