@@ -208,7 +208,7 @@ def test_the_pauses_between_tries_grow(plug: Plug, monkeypatch: pytest.MonkeyPat
     assert [type(event) for event in told.inbox.queue] == [Down]
 
 
-def test_a_second_port_is_refused_and_told_who_has_it(plug: Plug) -> None:
+def test_a_second_port_is_refused(plug: Plug) -> None:
     name = plug.plug_in()
     first, second = Told(), Told()
     with port(plug, first):
@@ -218,9 +218,32 @@ def test_a_second_port_is_refused_and_told_who_has_it(plug: Plug) -> None:
             plug.send(b"all of it")
             assert first.bytes(9) == b"all of it"
     assert isinstance(refused, Down)
-    assert refused.why.startswith(f"{name} is in use: it is open in ")
-    assert f"(pid {os.getpid()})" in refused.why
+    assert refused.why.startswith(f"{name} is in use")
     assert joined(list(second.inbox.queue)) == b""
+
+
+LOCKER = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_program_that_has_locked_the_device_is_named_and_outlived(plug: Plug) -> None:
+    name = plug.plug_in()
+    told = Told()
+    with subprocess.Popen([sys.executable, "-c", LOCKER, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with port(plug, told):
+            refused = told.next(Down)
+            other.kill()
+            told.next(Up)
+    assert isinstance(refused, Down)
+    assert refused.why.startswith(f"{name} is in use: it is open in python")
+    assert f"(pid {other.pid})" in refused.why
 
 
 READER = "import os, sys; fd = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY); print(flush=True); sys.stdin.read()"
