@@ -31,6 +31,7 @@ from urllib.parse import quote
 import msgspec
 
 from tablectl.errors import LedgerError
+from tablectl.ledger.checkpoint import KeyEntry
 from tablectl.ledger.pin import TableName
 from tablectl.notices import DeviceState
 
@@ -114,15 +115,18 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """A signed head of the ledger, and the proof that it continues an earlier one.
+    """A signed head of the ledger, and the proof that it continues an earlier one, as `tablectl.ledger.published` makes it.
 
     `note` is a signed note of the form C2SP tlog-checkpoint. `consistency` is the RFC 6962 consistency proof, its hashes in
-    base64, from the checkpoint of `previous` entries to this one; empty, with `previous` 0, where there was none.
+    base64, from the checkpoint of `previous` entries to this one; empty, with `previous` 0, where there was none. `key` is the
+    public key that signs, as the table claims, and `succession` the ledger's entries of which key followed which.
     """
 
     note: Annotated[str, msgspec.Meta(min_length=1)]
     previous: Annotated[int, msgspec.Meta(ge=0)]
     consistency: list[Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9+/]{43}=$")]]
+    key: str | None = None
+    succession: list[KeyEntry] = []
 
 
 class Message(NamedTuple):
