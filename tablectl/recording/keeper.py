@@ -84,7 +84,7 @@ class Keeper:
         self._file, self._path, self._size = self._begin(at)
         self._beginning, self._begun = self._size, at
         self._torn = self._unsynced = False
-        self._upkeep.tend(at)
+        self._upkeep.tend(at, changed=True)
 
     def write(self, chunk: Chunk) -> None:
         """Write one chunk. Raises `LedgerError` when not all of it could be written; then nothing of it is in the file."""

@@ -11,6 +11,7 @@ import gzip
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from itertools import pairwise
@@ -19,7 +20,10 @@ from pathlib import Path
 from tablectl.errors import TablectlError
 from tablectl.recording.folder import PACKED, PLAIN, begun_at, ledger_of, recordings, stem_of
 
-__all__ = ["Upkeep", "sync_folder"]
+__all__ = ["PAUSE", "Upkeep", "sync_folder"]
+
+PAUSE = 60.0
+"""Seconds between two looks at a folder in which nothing was begun."""
 
 _BLOCK = 1 << 18
 _LEVEL = 6
@@ -51,10 +55,18 @@ class Upkeep:
         self._wanted = threading.Event()
         self._stopping = False
         self._at = 0
+        self._due = 0.0
         self._thread: threading.Thread | None = None
 
-    def tend(self, at: int) -> None:
-        """Look after the folder, now that it is `at` (microseconds since 1970 UTC); returns at once."""
+    def tend(self, at: int, *, changed: bool = False) -> None:
+        """Look after the folder, now that it is `at` (microseconds since 1970 UTC); returns at once.
+
+        Unless the folder has `changed`, no more is done than once in `PAUSE` seconds, however often this is called.
+        """
+        now = time.monotonic()
+        if not changed and now < self._due:
+            return
+        self._due = now + PAUSE
         self._at = at
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="tablectl-recordings", daemon=True)

@@ -246,6 +246,24 @@ def test_packing_has_the_lowest_priority(keeping: MakeKeeper) -> None:
     assert not thread.is_alive()
 
 
+def test_a_table_that_asks_all_the_time_is_looked_after_now_and_then(keeping: MakeKeeper) -> None:
+    looks: list[int] = []
+
+    def counted() -> list[str]:
+        looks.append(1)
+        return []
+
+    keeper = keeping(protected=counted)
+    keeper.open(BEGUN)
+    until(lambda: len(looks) == 2)  # before and after it packs
+    for second in range(1000):
+        keeper.tend(BEGUN + second)
+    keeper.rotate(BEGUN + SECOND)
+    until(lambda: len(looks) == 4)
+    keeper.close()
+    assert len(looks) == 4
+
+
 def filled(folder: Path, *, files: int, size: int = 5000) -> list[str]:
     """Recordings of so many days, one a day."""
     made = []
