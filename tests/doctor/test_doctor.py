@@ -29,6 +29,7 @@ from tablectl.instants import from_micros
 from tablectl.ledger.checkpoint import key_name
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.pin import Pin, Pinned, TableName
+from tablectl.ledger.reader import Reader
 from tablectl.ledger.store import Ledger
 from tablectl.mqtt.broker_config import table_identity
 from tablectl.shoe.holders import Holder
@@ -446,6 +447,57 @@ def test_the_command_line(desk: Desk, tablectl: Command) -> None:
     number = lines.index(f"fail  port shoe: {desk.plug.link} is not there")
     assert lines[number + 1].startswith("      mend: udevadm trigger")
     assert "\x1b" not in text.stdout
+
+
+@contextmanager
+def running(desk: Desk) -> Iterator[subprocess.Popen[str]]:
+    """The real daemon, from the moment it runs."""
+    line = [sys.executable, "-m", "tablectl", "run", "--config", str(desk.path)]
+    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        assert "runs; its record is" in process.stderr.readline()
+        yield process
+        process.terminate()
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def cards(desk: Desk) -> int:
+    """How many cards are in the newest ledger."""
+    (path,) = (desk.state / "ledger").glob("*.db")
+    with Reader(path) as reader:
+        return sum(entry.kind == "observation" and b'"card"' in entry.body for entry in reader.entries(0, 1000))
+
+
+def test_a_running_table_is_not_disturbed(desk: Desk) -> None:
+    desk.plug.plug_in()
+    with running(desk) as process, sending(desk.plug, CARD):
+        findings = list(checkup(desk.path, 2))
+        (table,) = [finding for finding in findings if finding.check == "table"]
+        assert f"(pid {process.pid})" in table.text
+        assert any(f"is held by tablectl (pid {process.pid})" in finding.text for finding in findings)
+        assert {finding.check for finding in findings if finding.verdict == "fail"} == set()
+        before = cards(desk)
+        deadline = time.monotonic() + 5
+        while cards(desk) < before + 5 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert cards(desk) >= before + 5
+
+
+def test_a_port_known_by_its_serial_number(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.plug.plug_in()
+    by_id = tmp_path / "by-id"
+    by_id.mkdir()
+    monkeypatch.setattr("tablectl.doctor.ports._BY_ID", by_id)
+    found = desk.change(f'port = "{desk.plug.link}"', 'port = "usb:A10LWJZR"')
+    (missing,) = ports(found, account(), NOBODY, 0)
+    assert missing.text == f"{by_id}/A10LWJZR is not there"
+    (by_id / "usb-FTDI_FT232R_USB_UART_A10LWJZR-if00-port0").symlink_to(desk.plug.link)
+    (there,) = ports(found, account(), NOBODY, 0)
+    assert there.verdict == "pass"
 
 
 def test_what_root_may_see_is_not_what_the_table_may(tmp_path: Path) -> None:
