@@ -178,7 +178,7 @@ def followed(
         opened=from_micros(now),
         signer=signer.verifier.vkey,
         follows=Follows(ledger.session, head.size, head.root.hex()),
-        carried=msgspec.Raw(standing),
+        carried=standing.decode(),
     )
     try:
         return _begun(file, storage, pin, ruled)

@@ -75,8 +75,8 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     `sources` instead, so that it can be repeated to the byte.
 
     Three are said of a ledger's beginning, in its first entry alone, and are left out of the bytes where they are None: `follows`
-    is the table's ledger before this one, `carried` the table's standing that was taken over from it, `signer` the public key
-    (`tablectl.ledger.keys`) that signs the heads until a `key` entry names another.
+    is the table's ledger before this one, `carried` the table's standing that was taken over (JSON in a text), `signer` the public
+    key (`tablectl.ledger.keys`) that signs the heads until a `key` entry names another.
     """
 
     software: str
@@ -88,7 +88,7 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     opened: str | None = None
     sources: tuple[Pinned, ...] = ()
     follows: Follows | None = None
-    carried: msgspec.Raw | None = None
+    carried: str | None = None
     signer: str | None = None
 
 

@@ -34,7 +34,7 @@ def table_of(pin: Pin, house: House) -> Table:
     """The table with which a ledger of this first pin begins. Raises `ValueError` when what it takes over cannot be read."""
     table = Table(house, language=pin.language, supervisors=frozenset(pin.supervisors) or None)
     if pin.carried is not None:
-        take_over(table, bytes(pin.carried))
+        take_over(table, pin.carried.encode())
     return table
 
 
