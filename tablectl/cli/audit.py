@@ -21,7 +21,9 @@ from tablectl.ledger.pin import TableName
 from tablectl.ledger.prove import Proved, check_proof, entries_of_round, prove
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.signed_note import to_base64
-from tablectl.ledger.verify import Report, verify_days
+from tablectl.ledger.timestamps import Authority, Stamped
+from tablectl.ledger.timestamps import verify as verify_stamps
+from tablectl.ledger.verify import Fault, Report, verify_days
 from tablectl.ledger.witnessed import Witnessed
 
 __all__ = ["audit"]
@@ -34,7 +36,11 @@ MAX_PROOF = 1 << 28
 
 _FILE = click.Path(path_type=Path)
 
-ELSEWHERE = {"witness": "tablectl.cli.audit_witness:witness"}
+ELSEWHERE = {
+    "witness": "tablectl.cli.audit_witness:witness",
+    "timestamp": "tablectl.cli.audit_timestamp:timestamp",
+    "rotate-key": "tablectl.cli.audit_rotate:rotate_key",
+}
 """Commands of this group that stand in files of their own."""
 
 
@@ -66,13 +72,23 @@ def audit() -> None:
     "verify",
     epilog="\b\nExample:\n"
     "  tablectl audit verify day.ledger\n"
-    "  tablectl audit verify ledger/*.db --key table.pub --witness seen.jsonl",
+    "  tablectl audit verify ledger/*.db --key table.pub --witness seen.jsonl\n"
+    "  tablectl audit verify day.ledger --tsa-certificates tsa.pem",
 )
 @click.argument("ledgers", metavar="LEDGER...", nargs=-1, required=True, type=_FILE)
 @click.option("--key", "keys", multiple=True, metavar="VKEY|FILE", help="A public key that is trusted; may be given again.")
 @click.option("--witness", "witness", metavar="FILE", type=_FILE, help="What a witness has seen (tablectl audit witness).")
+@click.option(
+    "--tsa-certificates",
+    "certificates",
+    metavar="FILE",
+    type=_FILE,
+    help="Check the time-stamps (tablectl audit timestamp) against these certificates (PEM).",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each ledger.")
-def verify_command(ledgers: Sequence[Path], keys: Sequence[str], witness: Path | None, as_json: bool) -> int:
+def verify_command(
+    ledgers: Sequence[Path], keys: Sequence[str], witness: Path | None, certificates: Path | None, as_json: bool
+) -> int:
     """Find any entry that was changed, moved, added or taken out, and name the first.
 
     Looks at the file, the numbers and links of all entries, the keys, every checkpoint, and what is kept beside the entries; of
@@ -82,13 +98,28 @@ def verify_command(ledgers: Sequence[Path], keys: Sequence[str], witness: Path |
     LEDGER is only read, and may be written to meanwhile. Exit code 7 when anything is wrong.
     """
     seen = None if witness is None else Witnessed(witness)
+    authority = None if certificates is None else Authority(certificates)
     reports = verify_days(ledgers, [key for given in keys for key in _keys(given)], seen)
-    for report in reports:
+    for path, report in zip(ledgers, reports, strict=True):
+        stamped = [] if authority is None else _stamped(path, report, authority)
         if as_json:
-            click.echo(msgspec.json.encode({"whole": report.whole, **msgspec.to_builtins(report)}).decode())
-        else:
-            _tell(report, trust=bool(keys), witness=seen is not None)
+            more = {} if authority is None else {"stamped": [one._asdict() for one in stamped]}
+            click.echo(msgspec.json.encode({"whole": report.whole, **msgspec.to_builtins(report), **more}).decode())
+            continue
+        _tell(report, trust=bool(keys), witness=seen is not None)
+        if authority is not None:
+            last = f"{stamped[-1].size} entries, at {stamped[-1].at} by {stamped[-1].by}" if stamped else "nothing"
+            click.echo(f"  stamped  {last}")
     return 0 if all(report.whole for report in reports) else LedgerError.exit_code
+
+
+def _stamped(path: Path, report: Report, authority: Authority) -> list[Stamped]:
+    """The time-stamps of a ledger, where all are right; else the first that is not is a fault of it."""
+    try:
+        return verify_stamps(path, authority)
+    except (LedgerError, InputError) as error:
+        report.faults.append(Fault(None, str(error) if error.where != str(path) else error.message))
+        return []
 
 
 def _tell(report: Report, *, trust: bool, witness: bool) -> None:
