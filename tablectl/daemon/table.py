@@ -21,7 +21,7 @@ from tablectl.errors import LedgerError
 from tablectl.game.carried import carry, may_be_carried
 from tablectl.game.table import Table
 from tablectl.instants import from_micros, to_micros
-from tablectl.ledger.checkpoint import succession
+from tablectl.ledger.checkpoint import KeyEntry, succession
 from tablectl.ledger.published import LATEST as ANNOUNCED
 from tablectl.ledger.published import Announcer, follows_line
 from tablectl.ledger.reader import Entry, Reader
@@ -84,6 +84,7 @@ class LiveTable:
         self._announcer: Announcer
         self._record: bytes | None = None  # a command's, of which the next observation comes
         self._again = True  # folding again: nobody is told
+        self._vkey: str | None = None  # of the key that signs the ledger
         self._trouble: str | None = None
         self._room: str | None = None
         self._due_tick = self._due_checkpoint = self._due_room = self._last_byte = 0.0
@@ -113,12 +114,18 @@ class LiveTable:
 
     def _fold_again(self, opened: Opened) -> None:
         """Bring the table to where the record ends: the ledger first, then what the recordings hold beyond it."""
+        self._vkey = opened.ledger.begun.signer
         if opened.fresh:
             return
         with Reader(opened.ledger.path) as reader:
             refold(reader, opened.table, watch=self._watched, other=self._other)
             apply_pin(opened.table, opened.ledger.pin)
             kept = reader.latest(RECORDED)
+        if self._vkey != self._signer.verifier.vkey:
+            raise LedgerError(
+                f"is signed by {self._vkey}, and the table has another key; hand it over with: tablectl audit rotate-key",
+                where=str(opened.ledger.path),
+            )
         done = msgspec.json.decode(kept.body, type=Done) if kept is not None else None
         self._tried("taking in what was recorded last")
         known = {found.profile.name: found.profile for found in self._ruled.profiles.values()}
@@ -228,6 +235,8 @@ class LiveTable:
     def _other(self, entry: Entry) -> None:
         if entry.kind == "command":
             self._remember(entry.body)
+        elif entry.kind == "key":
+            self._vkey = KeyEntry.parse(entry.body)[0].vkey
 
     def _remember(self, body: bytes) -> None:
         if self._again:

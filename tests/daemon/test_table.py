@@ -17,6 +17,7 @@ from tablectl.daemon.table import LiveTable
 from tablectl.errors import ConfigError, LedgerError
 from tablectl.houses import rules
 from tablectl.ledger import pin as pins
+from tablectl.ledger.keys import Signer
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import all_entries
 from tablectl.ledger.verify import verify_days
@@ -315,3 +316,21 @@ def test_a_profile_of_the_wrong_kind_is_named_with_its_line(tmp_path: Path) -> N
     file.path.write_text(file.path.read_text().replace('"bee-tek"', '"dealer-pad"'))
     with pytest.raises(ConfigError, match=r"table.toml:\d+: devices\[0\].profile: dealer-pad is the profile of a pad"):
         Running(config.load(file.path), Clock())
+
+
+def test_another_key_follows_the_first_by_its_word_and_by_no_other(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    running.feed(list(chunks_of("es", seed=11, rounds=1)))
+    Signer.make("new").save(tmp_path / "new.key")
+    changed = configured(tmp_path, more='[ledger]\nkey = "new.key"\n')
+    running.table.change(changed)
+    running.tend(seconds=100.0)
+    running.stop()
+    (report,) = verify_days(ledgers(file))
+    assert report.whole, report.faults
+    assert (report.signed, report.key) == (report.size, "new")
+    Running(changed, running.clock).stop()
+    with pytest.raises(LedgerError, match="the table has another key; hand it over with: tablectl audit rotate-key"):
+        Running(configured(tmp_path), running.clock)
+    assert_rebuilds(file)
