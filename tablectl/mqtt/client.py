@@ -110,6 +110,8 @@ class Line:
         if context is not None:
             client.tls_set_context(context)
             client.on_log = self._on_log
+            # So that the CONNECT waits for `turn`, which reads first: a broker that has hung up already said why before it did.
+            client.on_socket_register_write = lambda *_: None
         try:
             client.connect(self._address.host, self._address.port, KEEPALIVE, **fresh)
         except ssl.SSLCertVerificationError as error:
@@ -156,6 +158,7 @@ class Line:
     def met(self) -> None:
         """The broker has let us in: no word about certificates comes any more."""
         self.client.on_log = None
+        self.client.on_socket_register_write = None
 
     def close(self, *, politely: bool = True) -> None:
         """Hang up. Unless `politely`, the broker publishes the last will."""

@@ -100,6 +100,7 @@ class Listener:
     # paho's callbacks, called within `loop`. They set fields and append: they cannot raise.
 
     def _on_connect(self, client: Client, data: Any, flags: Any, reason: ReasonCode, properties: Any) -> None:
+        self._line.met()
         if reason.is_failure:
             self._trouble = f"refuses a subscriber: {reason}"
         else:
