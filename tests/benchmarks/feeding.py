@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 
 from transitions import Machine
 
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.game.table import Table
 from tablectl.houses.rules import House, load
 from tablectl.notices import PhaseChanged, encode
 from tablectl.observations import Observation
 from tests.benchmarks.slices import alternate, ratio, rounded, summary
-from tests.legal_play import LegalPlay
 
 __all__ = ["BAR", "measure"]
 

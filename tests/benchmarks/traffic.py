@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.houses.rules import load as load_house
 from tablectl.instants import to_micros
 from tablectl.observations import Bet, CardDrawn, Decision, Insurance, NoMoreBets, Observation, ShoeLoaded
@@ -19,7 +20,6 @@ from tablectl.recording.native import Writer
 from tablectl.shoe.encoder import Encoder
 from tablectl.shoe.profile import Profile
 from tablectl.shoe.profile import load as load_profile
-from tests.legal_play import LegalPlay
 
 __all__ = ["Sent", "alike", "noise", "record", "sent"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tablectl import observations
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.houses import rules
 from tablectl.resources import named_files
 from tests.cli.samples import notices, of_kind, run, start
-from tests.legal_play import LegalPlay
 
 # Two boxes: 20 against the dealer's 19, and 18.
 ROUND = """\

@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.game.table import Table
 from tablectl.notices import Alert, Dealt, Notice, Outcome, RoundClosed
 from tablectl.observations import Bet, CardDrawn, Observation, Ruling, decode
-from tests.legal_play import LegalPlay
 from tests.strategies import HOUSES
 
 

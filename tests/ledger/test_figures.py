@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tablectl import notices
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.errors import LedgerError
 from tablectl.game.table import Table
 from tablectl.houses import rules
@@ -26,7 +27,6 @@ from tablectl.ledger.prometheus import Meter
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.store import Ledger
 from tablectl.observations import Ruling, decode, encode
-from tests.legal_play import LegalPlay
 from tests.strategies import Stream, a_few, mishaps
 
 PIN = Pin(software="tablectl 0.1.0", table=TableName("s", "p", "t"), house=Pinned("es", "ab" * 32), language="es", profiles={})

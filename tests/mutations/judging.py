@@ -11,11 +11,11 @@ from typing import Literal, get_args
 
 from msgspec.structs import replace
 
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.notices import Alert
 from tablectl.observations import CardDrawn, Decision, Observation, encode
-from tests.legal_play import LegalPlay
 from tests.mutations import cards_wrong, stakes_and_shoe_wrong, words_wrong
 from tests.mutations.kinds import CLASSES, Mutated, Mutation
 from tests.mutations.stories import Teller
