@@ -17,6 +17,7 @@ import msgspec
 from tablectl.cli.main import say
 from tablectl.errors import BrokerError, ConfigError, InputError, LedgerError, UsageError
 from tablectl.instants import from_micros
+from tablectl.ledger.checkpoint import Checkpoint
 from tablectl.ledger.keys import COSIGNS, Signer, Verifier
 from tablectl.ledger.pin import TableName
 from tablectl.ledger.published import hashes
@@ -156,6 +157,7 @@ class _Watch:
         self._json = as_json
         self._told: deque[float] = deque(maxlen=TOLD)
         self._untold = 0
+        self._gaps: dict[str, Checkpoint | None] = {}
         self._stopping = False
 
     def take_up(self, settled: Sequence[str]) -> None:
@@ -244,15 +246,15 @@ class _Watch:
     def _take(self, arrived: Arrived) -> None:
         topic, payload = arrived.topic, arrived.payload or b""
         judged = self._witness.judge(topic, payload, seen=_now())
-        if judged.gap is not None:
-            for line in judged.lines:
-                self._keep(line)
+        proofs: dict[Gap, tuple[bytes, ...]] = {}
+        while judged.gap is not None and judged.gap not in proofs:
             proof = self._ask(topic, judged.gap)
-            if proof is not None:
-                judged = self._witness.judge(topic, payload, seen=_now(), proof=proof)
-        if judged.gap is None:
-            for line in judged.lines:
-                self._keep(line)
+            if proof is None:
+                break
+            proofs[judged.gap] = proof
+            judged = self._witness.judge(topic, payload, seen=_now(), proofs=proofs)
+        for line in judged.lines:
+            self._keep(line)
         self._tell(topic, judged)
 
     def _keep(self, line: Line) -> None:
@@ -270,9 +272,18 @@ class _Watch:
             self.refused += 1
             self._tell_refusal(f"REFUSED: {table}: the checkpoint {judged.why}")
         elif judged.verdict == "gap":
-            say(f"GAP: {table}: {judged.why}; what was seen is held. `tablectl audit verify --witness` settles it")
+            self._tell_gap(
+                topic, f"GAP: {table}: {judged.why}; what was seen is held. `tablectl audit verify --witness` settles it"
+            )
         elif judged.verdict == "new" and not self._json:
             click.echo(f"{table}: {judged.why}")
+
+    def _tell_gap(self, topic: str, words: str) -> None:
+        """Once for each checkpoint that is held; the file has the rest."""
+        held = self._witness.last(topic)
+        if self._gaps.get(topic) != held:
+            say(words)
+            self._gaps[topic] = held
 
     def _tell_refusal(self, words: str) -> None:
         now = time.monotonic()

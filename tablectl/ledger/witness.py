@@ -8,7 +8,7 @@ has lied, and both notes prove that to anybody. So the witness keeps every note,
 - of a new ledger (a new day) that does not follow the last one seen, or not as far as it was seen.
 
 Where the proof from what was seen is not at hand, because the witness was away meanwhile, there is a *gap*: what was seen is
-held, and the proof is asked for. What is refused changes nothing.
+held, the proof is asked for, and what is told beyond the gap has to go on from there. What is refused changes nothing.
 
 Keys are given, or believed at first sight (`first_use`); a key that follows one that is trusted, signed by both, is trusted too.
 A key that is named after a table (`tablectl/v1/SITE/PIT/TABLE`) vouches for this table alone.
@@ -17,7 +17,7 @@ A key that is named after a table (`tablectl/v1/SITE/PIT/TABLE`) vouches for thi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -30,7 +30,7 @@ from tablectl.ledger.pin import TableName
 from tablectl.ledger.published import Published, follows, parse
 from tablectl.ledger.signed_note import Note
 
-__all__ = ["CHANNEL", "Gap", "Judged", "Line", "Witness", "table_of"]
+__all__ = ["CHANNEL", "Gap", "Judged", "Line", "Proofs", "Witness", "table_of"]
 
 CHANNEL: Final = "audit/checkpoint"
 """The topic below a table's own."""
@@ -67,6 +67,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     torn: bool = False
 
 
+Proofs = Mapping[Gap, Sequence[bytes]]
+"""RFC 6962's consistency proofs, by the gaps that they fill."""
+
+_Head = tuple[int, bytes]
+
+
 class Judged(NamedTuple):
     """What was found of a payload.
 
@@ -80,13 +86,30 @@ class Judged(NamedTuple):
 
 
 class _Table:
-    """What is known of a table: the last checkpoint, the ledgers it went through, its keys, and the notes that are kept."""
+    """What is known of a table: the ledgers it went through, its keys, and the notes that are kept.
+
+    `last` is the last checkpoint that was taken as true. Within a gap, `held` is the newest beyond it, and `target` what the
+    proof from `last` has to lead to: size and root, of the ledger of `last`.
+    """
 
     def __init__(self) -> None:
         self.last: Checkpoint | None = None
+        self.held: Checkpoint | None = None
+        self.target: _Head = (0, b"")
         self.ledgers: set[str] = set()
         self.kept: set[str] = set()
         self.keys: list[Verifier] = []
+
+    def take(self, new: Checkpoint, gap: Gap | None) -> None:
+        """A checkpoint was kept."""
+        if gap is None or self.last is None:
+            self.last, self.held = new, None
+        elif (gap.session, gap.old) == (_session(self.last), self.last.size):
+            self.target = _leads_to(self.last, new) or self.target
+            self.held = new
+        else:  # behind another gap: it is not known to extend `held`
+            return
+        self.ledgers.add(new.origin)
 
 
 class _Refused(Exception):
@@ -120,21 +143,21 @@ class Witness:
             return
         table = self._of(line.topic)
         if line.settled:
-            table.last = None
+            table.last = table.held = None
             table.ledgers.clear()
         if line.key is not None:
             self._trust(table, line)
         if line.note is not None:
             note = Note.parse(line.note.encode("utf-8", "surrogatepass"))
             table.kept.add(note.text)
-            if line.refused is None and line.gap is None:
-                table.last = Checkpoint.parse(note.text)
-                table.ledgers.add(table.last.origin)
+            if line.refused is None:
+                table.take(Checkpoint.parse(note.text), line.gap)
 
-    def judge(self, topic: str, payload: bytes, *, seen: str, proof: Sequence[bytes] | None = None) -> Judged:
+    def judge(self, topic: str, payload: bytes, *, seen: str, proofs: Proofs | None = None) -> Judged:
         """Hold what was published at `seen` against what is known; never raises.
 
-        `proof` fills the gap that was found before. Nothing is remembered: hand `lines` to `remember` once they are kept.
+        `proofs` fill gaps that were found before; there may be another behind one that is filled. Nothing is remembered: hand
+        `lines` to `remember` once they are kept.
         """
         lines: list[Line] = []
         text = None
@@ -143,7 +166,7 @@ class Witness:
             text = found.note.text
             table = self._tables.get(topic) or _Table()  # what is only claimed takes no room
             lines += self._trusted(topic, table, found, seen)
-            gap = _compare(table, found, proof)
+            gap = _compare(table, found, proofs or {})
         except (_Refused, LedgerError) as error:
             keep = isinstance(error, _Refused) and error.evidence and text not in table.kept
             why = error.message if isinstance(error, LedgerError) else str(error)
@@ -234,37 +257,58 @@ def _session(checkpoint: Checkpoint) -> str:
     return checkpoint.origin.rpartition("/")[2]
 
 
-def _compare(table: _Table, found: Published, proof: Sequence[bytes] | None) -> Gap | None:
-    """See that a checkpoint, rightly signed, extends the last one; gives the gap where that cannot be told. Raises `_Refused`."""
-    old, new = table.last, found.checkpoint
-    if old is None:
+def _compare(table: _Table, found: Published, proofs: Proofs) -> Gap | None:
+    """See that a checkpoint, rightly signed, extends all that was seen; gives the first gap in that. Raises `_Refused`."""
+    last, new = table.last, found.checkpoint
+    if last is None:
         return None
+    newest = table.held or last
+    if new.origin != newest.origin and new.origin in table.ledgers:
+        raise _Refused(f"is of the ledger {_session(new)}, which was left behind for {_session(newest)}", evidence=True)
+    gap = _extends(newest, found, proofs)
+    if table.held is None or gap is not None:
+        return gap
+    return _grown(_session(last), (last.size, last.root), _leads_to(last, new) or table.target, proofs)
+
+
+def _extends(old: Checkpoint, found: Published, proofs: Proofs) -> Gap | None:
+    new = found.checkpoint
     before = follows(new)
+    target = _leads_to(old, new)
     if new.origin == old.origin:
         if before != follows(old):
             raise _Refused("now says that it follows another ledger than it said before", evidence=True)
-        if proof is None and found.previous == old.size:
-            proof = found.consistency
-        return _grown(_session(old), (old.size, old.root), (new.size, new.root), proof)
-    if new.origin in table.ledgers:
-        raise _Refused(f"is of the ledger {_session(new)}, which was left behind for {_session(old)}", evidence=True)
-    if before is None:
+    elif before is None:
         raise _Refused(f"begins a new ledger, {_session(new)}, that follows none; {_session(old)} was seen last", evidence=True)
-    if before.session != _session(old):
-        other = f"follows {before.session}, which was never seen; {_session(old)} was seen last"
+    if target is None:
+        other = f"follows {before.session if before else None}, which was never seen; {_session(old)} was seen last"
         raise _Refused(f"is of a ledger, {_session(new)}, that {other}", evidence=True)
-    return _grown(before.session, (old.size, old.root), (before.size, bytes.fromhex(before.root)), proof)
+    if new.origin == old.origin and found.previous == old.size:
+        proofs = {Gap(_session(old), old.size, new.size): found.consistency, **proofs}
+    return _grown(_session(old), (old.size, old.root), target, proofs)
 
 
-def _grown(session: str, old: tuple[int, bytes], new: tuple[int, bytes], proof: Sequence[bytes] | None) -> Gap | None:
+def _leads_to(old: Checkpoint, new: Checkpoint) -> _Head | None:
+    """The head of the ledger of `old` that `new` speaks of: its own, or that of the ledger it follows; None where of neither."""
+    if new.origin == old.origin:
+        return new.size, new.root
+    before = follows(new)
+    if before is None or before.session != _session(old):
+        return None
+    return before.size, bytes.fromhex(before.root)
+
+
+def _grown(session: str, old: _Head, new: _Head, proofs: Proofs) -> Gap | None:
     if new[0] < old[0]:
         raise _Refused(f"has {new[0]} entries of {session}, where {old[0]} were seen already: it goes back", evidence=True)
     if new[0] == old[0]:
         if new[1] != old[1]:
             raise _Refused(f"has other {new[0]} entries of {session} than were seen: the ledger is forked", evidence=True)
         return None
+    gap = Gap(session, old[0], new[0])
+    proof = proofs.get(gap)
     if proof is None:
-        return Gap(session, old[0], new[0])
+        return gap
     if not consistent(old[0], new[0], old[1], new[1], proof):
         why = f"has {new[0]} entries of {session} that do not grow out of the {old[0]} seen before: the ledger is forked"
         raise _Refused(why, evidence=True)

@@ -35,9 +35,14 @@ def witness_of(*days: Day) -> Witness:
     return Witness([day.signer.verifier for day in days])
 
 
-def show(witness: Witness, payload: bytes, proof: list[bytes] | None = None) -> Judged:
-    """Judge, and remember as the program does."""
-    judged = witness.judge(TOPIC, payload, seen=SEEN, proof=proof)
+def show(witness: Witness, payload: bytes, *days: Day, false: list[bytes] | None = None) -> Judged:
+    """Judge, and remember as the program does. `days` are asked for missing proofs; they give `false` ones where there are."""
+    judged = witness.judge(TOPIC, payload, seen=SEEN)
+    proofs: dict[Gap, list[bytes]] = {}
+    while (gap := judged.gap) is not None and (asked := [day for day in days if day.ledger.session == gap.session]):
+        assert gap not in proofs
+        proofs[gap] = false or asked[0].proof(gap.old, gap.new)
+        judged = witness.judge(TOPIC, payload, seen=SEEN, proofs=proofs)
     for line in judged.lines:
         witness.remember(line)
     return judged
@@ -102,7 +107,7 @@ def test_a_ledger_set_back_to_an_older_copy_is_refused_whatever_it_then_becomes(
             judged = show(witness, day.grown(sizes, "changed"))
         if judged.gap is not None:
             assert judged.gap == Gap(day.ledger.session, 201, day.ledger.last)
-            judged = show(witness, day.tell(), day.proof(201, day.ledger.last))
+            judged = show(witness, day.tell(), day)
         assert (judged.verdict, "forked" in judged.why) == ("refused", True)
     assert size(witness) == seen
 
@@ -156,7 +161,7 @@ def test_a_proof_that_was_missed_leaves_a_gap_until_the_table_gives_it(day: Day)
     assert [(line.gap, line.note) for line in judged.lines] == [(judged.gap, parse(day.tell()).note.encode().decode())]
     assert size(witness) == 11
     assert show(witness, day.tell()).lines == ()
-    assert show(witness, day.grown(5), day.proof(11, 36)).verdict == "new"
+    assert show(witness, day.grown(5), day).verdict == "new"
     assert show(witness, day.grown(5)).verdict == "new"
 
 
@@ -289,9 +294,47 @@ def test_a_new_day_that_follows_more_than_was_seen_has_to_prove_it(days: Days) -
     with days.next(days.first.head) as second:
         judged = show(days.witness, second.grown(3))
         assert judged.gap == Gap(days.first.ledger.session, 11, 18)
-        assert show(days.witness, second.grown(1), [bytes(32)]).verdict == "refused"
-        assert show(days.witness, second.grown(1), days.first.proof(11, 18)).verdict == "new"
+        assert show(days.witness, second.grown(1), days.first, false=[bytes(32)]).verdict == "refused"
+        assert show(days.witness, second.grown(1), days.first, second).verdict == "new"
         assert show(days.witness, second.grown(3)).verdict == "new"
+
+
+def test_a_gap_over_days_is_filled_proof_by_proof(days: Days) -> None:
+    show(days.witness, days.first.grown(10))
+    days.first.grown(7)
+    with days.next(days.first.head) as second:
+        assert show(days.witness, second.grown(3)).verdict == "gap"
+        second.grown(5)
+        with days.next(second.head, "third.db") as third:
+            judged = show(days.witness, third.grown(3))
+            assert judged.gap == Gap(second.ledger.session, 4, 9)  # nothing that was seen may stay unproved
+            assert show(days.witness, third.grown(3), second).gap == Gap(days.first.ledger.session, 11, 18)
+            assert show(days.witness, third.grown(3), days.first).verdict == "new"
+            assert show(days.witness, third.grown(3)).verdict == "new"
+            assert show(days.witness, second.grown(3)).verdict == "refused"
+
+
+def test_what_is_told_within_a_gap_may_not_contradict_itself(day: Day) -> None:
+    witness = witness_of(day)
+    show(witness, day.grown(10))
+    day.grown(10)
+    assert show(witness, day.grown(10)).verdict == "gap"
+    assert show(witness, published(day.lie(25, bytes(32)), 0, [])).verdict == "refused"
+    assert show(witness, published(day.lie(31, bytes(32)), 0, [])).verdict == "refused"
+    assert show(witness, published(day.lie(40, bytes(32)), 31, [bytes(32)])).verdict == "refused"
+    false = show(witness, published(day.lie(41, bytes(32)), 0, []))
+    assert false.gap == Gap(day.ledger.session, 31, 41)
+    assert show(witness, day.grown(10)).gap == Gap(day.ledger.session, 11, 41)
+    assert show(witness, day.grown(10), day).verdict == "new"
+
+
+def test_a_gap_is_known_again_after_a_restart(day: Day, tmp_path: Path) -> None:
+    kept = tmp_path / "witness.jsonl"
+    taken(kept, witness_of(day), day.grown(10))
+    day.grown(10)
+    assert taken(kept, witness_of(day), day.grown(10)).verdict == "gap"
+    assert taken(kept, witness_of(day), published(day.lie(31, bytes(32)), 0, [])).verdict == "refused"
+    assert taken(kept, witness_of(day), day.grown(10)).gap == Gap(day.ledger.session, 11, 41)
 
 
 @pytest.mark.parametrize("how", ["nothing", "less", "other root", "other ledger"])
