@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tablectl import config
 from tablectl.config import ConfigFile
+from tablectl.emulator.dealer import LegalPlay
 from tablectl.houses import rules
 from tablectl.instants import to_micros
 from tablectl.observations import CardDrawn, CutCard
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.encoder import Encoder
-from tests.legal_play import LegalPlay
 
 __all__ = ["BEGINS", "chunks_of", "configured"]
 
