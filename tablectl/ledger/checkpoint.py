@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tablectl.errors import LedgerError
+from tablectl.errors import ConfigError, LedgerError
 from tablectl.ledger.keys import Signer, Verifier
 from tablectl.ledger.merkle import SIZE
 from tablectl.ledger.pin import TableName
@@ -91,9 +91,9 @@ class KeyEntry(msgspec.Struct, frozen=True):
         try:
             entry = msgspec.json.decode(body, type=cls)
             verifier = Verifier.parse(entry.key)
-        except (msgspec.DecodeError, ValueError, TypeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ConfigError) as error:
             raise LedgerError(f"is no key entry: {error}") from None
-        return verifier, Note.parse(entry.note.encode())
+        return verifier, Note.parse(entry.note.encode("utf-8", "surrogatepass"))
 
 
 def origin(table: TableName, session: str) -> str:

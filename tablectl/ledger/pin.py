@@ -74,9 +74,9 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     was begun (`tablectl.instants`): it keeps two ledgers of one table apart. A replay leaves it None and names its recordings in
     `sources` instead, so that it can be repeated to the byte.
 
-    Three are said of a ledger's beginning, in its first entry alone, and are left out of the bytes where they are None: `follows`
-    is the table's ledger before this one, `carried` the table's standing that was taken over (JSON in a text), `signer` the public
-    key (`tablectl.ledger.keys`) that signs the heads until a `key` entry names another.
+    Three are said of a ledger's beginning, in its first entry alone, and are left out of the bytes where they are None:
+    `follows` is the table's ledger before this one, `carried` the table's standing that was taken over (JSON in a text),
+    `signer` the public key (`tablectl.ledger.keys`) that signs the heads until a `key` entry names another.
     """
 
     software: str

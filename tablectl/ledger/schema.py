@@ -99,6 +99,8 @@ def faults(path: Path) -> Iterator[None]:
             raise LedgerError(f"is damaged ({error})", where=str(path)) from error
         meaning = _MEANINGS.get(code & 0xFF, "cannot be used")
         raise LedgerError(f"{meaning} ({error})", where=str(path)) from error
+    except UnicodeDecodeError as error:  # SQLite's own complaint repeats bytes of the file
+        raise LedgerError("is damaged: text that is none", where=str(path)) from error
     except OSError as error:
         raise LedgerError(f"cannot be opened: {error.strerror}", where=str(path)) from error
 

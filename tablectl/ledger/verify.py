@@ -140,7 +140,7 @@ class _Day:
     def peek(self) -> None:
         """Learn which ledger it is, from its first entry; `read` tells what is wrong with it."""
         try:
-            with self._open() as connection:
+            with schema.faults(self.path), self._open() as connection:
                 body = schema.check(connection, self.path)
                 self.report.session = pins.session(body)
                 self.begun = pins.decode(body)
@@ -152,7 +152,7 @@ class _Day:
     def read(self, wanted: Iterable[int]) -> None:
         """Read all of it; `wanted` are sizes at which somebody else says what the root is."""
         try:
-            with self._open() as connection, schema.faults(self.path):
+            with schema.faults(self.path), self._open() as connection:
                 connection.execute("BEGIN")
                 schema.check(connection, self.path)
                 self._check_file(connection)
@@ -165,10 +165,9 @@ class _Day:
         self._check_witness()
 
     def _open(self) -> closing[Connection]:
-        with schema.faults(self.path):
-            if not self.path.is_file():
-                raise LedgerError("there is no such ledger", where=str(self.path))
-            return closing(schema.connect(self.path, read_only=True))
+        if not self.path.is_file():
+            raise LedgerError("there is no such ledger", where=str(self.path))
+        return closing(schema.connect(self.path, read_only=True))
 
     def _check_file(self, connection: Connection) -> None:
         for (line,) in connection.execute("PRAGMA integrity_check(10)").fetchall():
@@ -355,22 +354,21 @@ class _Day:
             self.fault(None, f"{self._witness.where} has seen nothing of this ledger{more}")
         for one in seen:
             head, where = one.checkpoint, f"{self._witness.where}:{one.line}"
-            if self._known and not any(key.signed(one.note) for key in self._known):
-                self.fault(None, f"{where}: a note of {head.size} entries is not signed by this ledger's keys")
-            elif head.size == 0:
-                continue
-            elif head.size not in self.roots:
-                if whole:
-                    lost = f"the witness saw {head.size} entries{f' at {one.seen}' if one.seen else ''} ({where})"
-                    self.fault(report.size + 1, f"is missing: {lost}, and there are {report.size}: shortened or rolled back")
-                    return
-            elif self.roots[head.size] != head.root:
+            known = any(key.signed(one.note) for key in self._known)
+            whose = "" if known or not self._known else ", signed by a key that this ledger does not know"
+            if head.size in self.roots and self.roots[head.size] != head.root:
                 first = report.witnessed + 1
                 span = f"or one after it up to {head.size} " if head.size > first else ""
-                self.fault(first, f"{span}is not what the witness saw ({where}): a fork, or a record written anew")
+                self.fault(first, f"{span}is not what the witness saw ({where}{whose}): a fork, or a record written anew")
                 return
-            else:
-                report.witnessed = max(report.witnessed, head.size)
+            if head.size > report.size:
+                if whole:
+                    lost = f"the witness saw {head.size} entries{f' at {one.seen}' if one.seen else ''} ({where}{whose})"
+                    self.fault(report.size + 1, f"is missing: {lost}, and there are {report.size}: shortened or rolled back")
+                return
+            if whose:
+                self.fault(None, f"{where}: a note of {head.size} entries is not signed by this ledger's keys")
+            report.witnessed = max(report.witnessed, head.size)
 
     def follow(self, before: _Day, follows: Follows) -> None:
         """See that the ledger before this one ended as this one says."""
