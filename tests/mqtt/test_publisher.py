@@ -13,11 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
 from tablectl import notices
 from tablectl.errors import BrokerError, LedgerError
+from tablectl.ledger.published import LATEST as ANNOUNCED
 from tablectl.ledger.reader import Outbox
 from tablectl.ledger.store import Ledger
 from tablectl.mqtt.address import Address
@@ -29,7 +31,7 @@ from tablectl.mqtt.telling import CURSOR
 from tests.broker import Broker, free_port
 from tests.mqtt.gateways import OldBroker, Server, Speaking
 from tests.mqtt.subscriber import Received, Subscriber
-from tests.mqtt.tables import BASE, STATE, TICK, every_kind, fill, many, new_ledger
+from tests.mqtt.tables import BASE, PIN, STATE, TICK, every_kind, fill, many, new_ledger
 
 HURRIED = Patience(connect=0.4, acknowledge=1.0, goodbye=1.0, first_retry=0.05, last_retry=0.4)
 RETAINED = {f"{BASE}/{name}" for name in ("status", "info", "state", "prompt")}
@@ -468,6 +470,148 @@ def test_a_broker_whose_certificate_nobody_vouches_for_is_refused_at_once(ledger
         telling = Publisher(ledger.path, Address("127.0.0.1", broker.port, tls=True), patience=HURRIED)
         with telling, pytest.raises(BrokerError, match="certificate is not trusted"):
             telling.wait_online(30)
+
+
+# Days that follow each other
+
+
+def later_ledger(folder: Path, name: str) -> Ledger:
+    """Another ledger of the same table: another day, so other ids."""
+    return Ledger.create(folder / name, msgspec.structs.replace(PIN, opened=f"2026-12-{name}T04:00:00.000000Z"))
+
+
+def test_a_ledger_that_follows_is_told_when_the_one_before_it_is(ledger: Ledger, broker: Broker, tmp_path: Path) -> None:
+    said = fill(ledger, many(500))
+    with (
+        later_ledger(tmp_path, "01") as second,
+        later_ledger(tmp_path, "02") as third,
+        Subscriber(broker) as reader,
+        publisher(ledger, broker) as telling,
+    ):
+        said += fill(second, many(300, first=501))
+        telling.follow(second.path)
+        said += fill(third, many(300, first=801))
+        telling.follow(third.path)
+        assert telling.drain(20)
+        reader.wait_for(said)
+        said += fill(third, many(10, first=1101))
+        telling.wake()
+        assert telling.drain(5)
+        reader.wait_for(said)
+        assert [cursor(one) == one.last for one in (ledger, second, third)] == [True] * 3
+        words = [presence(message)[0] for message in reader.on("status")]
+        assert set(words) == {"online"}, "a new day is no absence"
+        assert retained(broker)[f"{BASE}/info"].event["data"]["opened"] == "2026-12-02T04:00:00.000000Z"
+        ids = [message.event["id"] for message in reader.received if "notice" in message.event["data"]]
+        assert len(ids) == len(set(ids))
+
+
+def test_what_is_committed_to_a_ledger_until_the_next_one_is_named_is_told_first(
+    ledger: Ledger, broker: Broker, tmp_path: Path
+) -> None:
+    with later_ledger(tmp_path, "01") as second, Subscriber(broker) as reader, publisher(ledger, broker) as telling:
+        said = fill(ledger, many(10))
+        assert telling.drain(5)
+        broker.stop()
+        said += fill(ledger, many(500, first=11))
+        said += fill(second, many(500, first=511))
+        telling.follow(second.path)
+        assert not telling.drain(0.3)
+        broker.start()
+        assert telling.drain(20)
+        reader.wait_for(said, 20)
+
+
+def test_a_publisher_that_was_stopped_between_two_days_goes_on_with_the_first(
+    ledger: Ledger, broker: Broker, tmp_path: Path
+) -> None:
+    with later_ledger(tmp_path, "01") as second, Subscriber(broker) as reader:
+        said = fill(ledger, many(2000)) + fill(second, many(2000, first=2001))
+        with publisher(ledger, broker) as telling:
+            telling.follow(second.path)
+            reader.wait(lambda: len(reader.received) > 200)
+        with publisher(ledger, broker) as telling:
+            telling.follow(second.path)
+            assert telling.drain(20)
+            reader.wait_for(said, 20)
+
+
+def test_a_ledger_to_follow_that_is_not_there_is_told(ledger: Ledger, broker: Broker, tmp_path: Path) -> None:
+    with publisher(ledger, broker) as telling:
+        telling.follow(tmp_path / "none")
+        with pytest.raises(LedgerError, match="there is no such ledger"):
+            telling.drain(10)
+
+
+# What is said beside the ledger
+
+
+def named(name: str, **operands: object) -> bytes:
+    (made,) = [notice for notice in every_kind() if type(notice).__name__.lower() == name]
+    return notices.encode(msgspec.structs.replace(made, **operands))
+
+
+def test_a_full_disk_is_told_past_the_ledger_until_that_speaks_again(ledger: Ledger, broker: Broker) -> None:
+    prompt = named("prompt", text="Call the supervisor")
+    status = named("status", devices={"record": notices.DeviceState("down", "full")})
+    with Subscriber(broker) as reader, publisher(ledger, broker) as telling:
+        said = fill(ledger, many(20))
+        assert telling.drain(5)
+        telling.aside("prompt", named("prompt", text="an older one"))
+        telling.aside("prompt", prompt)
+        telling.aside("status", status)
+        telling.aside("status", b"no notice")
+        telling.aside("status", status)
+        reader.wait(lambda: reader.on("prompt")[-1].event["data"].get("text") == "Call the supervisor")
+        reader.wait(lambda: "record" in reader.on("status")[-1].event["data"]["devices"])
+        for message in (reader.on("prompt")[-1], reader.on("status")[-1]):
+            name = message.event["type"].removeprefix("org.tablectl.").removesuffix(".v1")
+            Draft202012Validator(message_schema(name)).validate(message.event)
+            assert message.event["sequence"] == f"{ledger.last:012d}"
+        broker.kill()
+        broker.start()
+        reader.wait(lambda: presence(reader.on("status")[-1]) != ("online", "connected") and telling.online, 15)
+        deadline = time.monotonic() + 10
+        while retained(broker)[f"{BASE}/status"].event["data"]["devices"] != {"record": {"state": "down", "why": "full"}}:
+            assert time.monotonic() < deadline
+        assert retained(broker)[f"{BASE}/prompt"].event["data"]["text"] == "Call the supervisor"
+        again = [named("prompt", text="Go on"), named("status", devices={})]
+        ledger.append(TICK, again)
+        ledger.commit()
+        telling.wake()
+        assert telling.drain(10)
+        found = retained(broker)
+        assert found[f"{BASE}/prompt"].event["data"]["text"] == "Go on"
+        assert found[f"{BASE}/status"].event["data"]["devices"] == {}
+        told = [message.event["id"] for message in reader.received]
+        assert len({one for one in told if "aside" in one}) >= 2
+        assert len(said) == 20
+
+
+def test_what_is_said_aside_while_nobody_is_there_is_said_to_who_comes(ledger: Ledger, tmp_path: Path) -> None:
+    broker = Broker(tmp_path / "late")
+    broker.folder.mkdir()
+    with publisher(ledger, broker) as telling:
+        telling.aside("prompt", named("prompt", text="Call the supervisor"))
+        try:
+            broker.start()
+            telling.wait_online(10)
+            assert telling.drain(10)
+            assert retained(broker)[f"{BASE}/prompt"].event["data"]["text"] == "Call the supervisor"
+        finally:
+            broker.stop()
+
+
+def test_a_checkpoint_is_retained_as_the_ledger_keeps_it(ledger: Ledger, broker: Broker) -> None:
+    with Subscriber(broker, "tablectl/v1/+/+/+/audit/#") as reader, publisher(ledger, broker) as telling:
+        for body in (b'{"note":"one"}', b'{"note":"two"}'):
+            ledger.keep(ANNOUNCED, body)
+            ledger.commit()
+            assert telling.drain(5)
+            reader.wait(partial(lambda last: [message.payload for message in reader.received[-1:]] == [last], body))
+        with Subscriber(broker, f"{BASE}/audit/checkpoint") as late:
+            late.wait(lambda: len(late.received) == 1)
+            assert (late.received[0].payload, late.received[0].retained) == (b'{"note":"two"}', True)
 
 
 # Our own faults

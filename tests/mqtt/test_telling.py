@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tablectl.ledger.published import LATEST as ANNOUNCED
 from tablectl.ledger.reader import Outbox
 from tablectl.ledger.store import Ledger
 from tablectl.mqtt.messages import Message, Messages
 from tablectl.mqtt.telling import CURSOR, Telling
-from tests.mqtt.tables import TABLE, TICK, new_ledger
+from tests.mqtt.tables import BASE, TABLE, TICK, new_ledger
 
 ONLINE = Message("t/status", b"{}", True, None)
 DEALT = b'{"notice":"dealt"}'
@@ -181,3 +182,54 @@ def test_a_state_that_did_not_change_is_not_told_again(ledger: Ledger, outbox: O
     broker.takes(0.0)
     broker.telling.look()
     assert broker.takes(1.0) == []
+
+
+def test_a_checkpoint_is_told_with_what_is_retained_and_whenever_there_is_a_new_one(ledger: Ledger, outbox: Outbox) -> None:
+    def keep(body: bytes) -> None:
+        ledger.keep(ANNOUNCED, body)
+        ledger.commit()
+
+    keep(b'{"note":"1"}')
+    broker = Broker(outbox)
+    assert broker.takes(0.0) == ["info", "checkpoint", "status"]
+    broker.telling.look()
+    assert broker.takes(0.1) == []
+    for second in (b'{"note":"2"}', b'{"note":"3"}'):
+        keep(second)
+        broker.telling.look()
+        assert not broker.telling.is_done
+        outgoing = broker.telling.next(0.2)
+        assert outgoing == (Message(f"{BASE}/audit/checkpoint", second, True, None), None)
+        assert broker.telling.next(0.2) is None
+    assert Broker(outbox).takes(0.0) == ["info", "checkpoint", "status"]
+
+
+ASIDE = Message(f"{BASE}/prompt", b'{"aside":1}', True, None)
+
+
+def test_what_is_said_aside_goes_out_at_once_and_stays_the_last_word_on_its_topic(ledger: Ledger, outbox: Outbox) -> None:
+    commit(ledger, DEALT, PROMPT, DEALT)
+    broker = Broker(outbox)
+    assert broker.telling.say_aside(ASIDE, 5)
+    assert broker.telling.say_aside(ASIDE, 5), "it is said once"
+    assert broker.takes(0.0) == ["prompt", "info", "status", "dealt 3", "prompt 4", "prompt", "dealt 5"]
+    assert broker.telling.is_done
+    newer = ASIDE._replace(payload=b'{"aside":2}')
+    assert broker.telling.say_aside(newer, 5)
+    assert broker.telling.next(0.1) == (newer, None)
+    commit(ledger, PROMPT)
+    broker.telling.look()
+    assert broker.takes(0.2) == ["prompt 7"], "the ledger has something newer to say"
+    assert not broker.telling.say_aside(newer, 5)
+    assert broker.takes(0.2) == []
+
+
+def test_what_is_said_aside_comes_after_what_a_new_connection_tells_again(ledger: Ledger, outbox: Outbox) -> None:
+    commit(ledger, PROMPT)
+    outbox.advance(CURSOR, 3)
+    broker = Broker(outbox)
+    broker.telling.say_aside(ASIDE, 3)
+    assert broker.takes(0.0) == ["prompt", "info", "prompt", "prompt", "status"]
+    online = Broker(outbox)
+    online.telling.say_aside(ONLINE._replace(payload=b"no"), 3)
+    assert online.takes(0.0)[-2:] == ["status", "status"]
