@@ -29,7 +29,7 @@ from tablectl.mqtt.client import Lost, Refused
 from tablectl.mqtt.commands import ask
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.judgement import Arrived
-from tablectl.mqtt.orders import COMMANDS
+from tablectl.mqtt.proofs import ProofCommand, ProofResponse
 from tablectl.mqtt.talk import open_talk
 
 __all__ = ["witness"]
@@ -278,12 +278,13 @@ class _Watch:
         elif judged.verdict == "new" and not self._json:
             click.echo(f"{table}: {judged.why}")
 
-    def _tell_gap(self, topic: str, words: str) -> None:
+    def _tell_gap(self, topic: str, words: str, *, note: bool = True) -> None:
         """Once for each checkpoint that is held; the file has the rest."""
         held = self._witness.last(topic)
         if self._gaps.get(topic) != held:
             say(words)
-            self._gaps[topic] = held
+            if note:
+                self._gaps[topic] = held
 
     def _tell_refusal(self, words: str) -> None:
         now = time.monotonic()
@@ -296,38 +297,22 @@ class _Watch:
 
     def _ask(self, topic: str, gap: Gap) -> tuple[bytes, ...] | None:
         """The proof that fills a gap, from the table itself; None where it gives none."""
-        kind = COMMANDS.get("proof")
-        if kind is None:
-            return None
         good_until = from_micros(time.time_ns() // 1000 + int(2 * PATIENCE) * 1_000_000)
-        asked = {"session": gap.session, "from": gap.old, "to": gap.new}
-        shown, vouched = self._credentials, self._credentials.certificate is not None
+        command = ProofCommand(
+            id=secrets.token_hex(16), expires=good_until, by=self._by, session=gap.session, old=gap.old, new=gap.new
+        )
+        shown = self._credentials
+        vouched = shown.certificate is not None
         try:
-            command = msgspec.convert({"id": secrets.token_hex(16), "expires": good_until, "by": self._by, **asked}, kind)
             answer = ask(self._address, table_of(topic), "proof", command, seconds=PATIENCE, credentials=shown, vouched=vouched)
-            read = msgspec.json.decode(answer, type=_Answer)
+            read = msgspec.json.decode(answer, type=ProofResponse)
             if read.done:
                 return hashes(read.consistency)
-            say(f"{table_of(topic)}: gives no proof: {read.reason}{f' ({read.detail})' if read.detail else ''}")
-        except (
-            BrokerError,
-            LedgerError,
-            msgspec.ValidationError,
-            msgspec.DecodeError,
-            UnicodeDecodeError,
-            RecursionError,
-        ) as error:
-            say(f"{table_of(topic)}: gives no proof: {error}")
+            why = f"{read.reason}{f' ({read.detail})' if read.detail else ''}"
+        except (BrokerError, LedgerError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            why = error.message if isinstance(error, BrokerError | LedgerError) else str(error)
+        self._tell_gap(topic, f"{table_of(topic)}: gives no proof: {why}", note=False)
         return None
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """A table's response to `cmd/proof`."""
-
-    done: bool
-    reason: str | None = None
-    detail: str = ""
-    consistency: list[str] = []
 
 
 def _verifiers(given: str) -> Iterator[Verifier]:

@@ -223,7 +223,7 @@ class Announcer:
 def prove(reader: Reader, old: int, new: int) -> list[str]:
     """The answer to who asks for the consistency proof between two sizes of a ledger: its hashes in base64.
 
-    All entries up to `new` are read: some 0.5 s for 100,000. Raises `ValueError` for sizes that are not in order or that the
+    All entries up to `new` are read: about a second for 100,000. Raises `ValueError` for sizes that are not in order or that the
     ledger has not reached, `LedgerError` when it cannot be read.
     """
     if not 0 < old <= new <= reader.last():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,10 @@ from tablectl.ledger.checkpoint import Checkpoint
 from tablectl.ledger.keys import COSIGNS, Signer
 from tablectl.ledger.published import published
 from tablectl.ledger.signed_note import Note
+from tablectl.mqtt.address import Address
+from tablectl.mqtt.judgement import Reply
+from tablectl.mqtt.proofs import ProofCommand, Prover
+from tablectl.mqtt.talk import open_talk
 from tests.broker import Broker
 from tests.cli.samples import start
 from tests.ledger.tables import NAME, TOPIC, Day
@@ -202,6 +207,49 @@ def test_a_missed_proof_is_a_gap_that_a_ledger_settles(
     assert verify(day.path)[0] == 0
     assert once(*key, "--settled", "hall/main/t07")[1] == f"hall/main/t07: 31 entries of {day.ledger.session}\n"
     assert once(*key, "--settled", "hall/main/t08")[0] == 2
+
+
+@contextmanager
+def answering(broker: Broker, *ledgers: Day) -> Iterator[list[ProofCommand]]:
+    """The part of a table that gives proofs; what it was asked."""
+    asked: list[ProofCommand] = []
+    prover = Prover({day.ledger.session: day.path for day in ledgers}.get)
+    stopping = threading.Event()
+    talk = open_talk(Address.parse(broker.url), None, "table", f"tablectl/v1/{NAME}/cmd/proof", 10.0)
+
+    def answer() -> None:
+        while not stopping.is_set():
+            talk.turn(0.05)
+            while talk.arrived:
+                arrived = talk.arrived.popleft()
+                command = msgspec.json.decode(arrived.payload or b"", type=ProofCommand)
+                asked.append(command)
+                talk.publish(Reply(command.reply_to or "", arrived.correlation), prover.answer(command))
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield asked
+    finally:
+        stopping.set()
+        thread.join()
+        talk.close()
+
+
+def test_a_missed_proof_is_asked_for_at_the_table(broker: Broker, day: Day, tmp_path: Path, once: Call) -> None:
+    key = ("--key", day.signer.verifier.vkey)
+    tell(broker, day.grown(10))
+    assert once(*key)[0] == 0
+    day.grown(10)
+    tell(broker, day.grown(1000))
+    with answering(broker, day) as asked:
+        assert once(*key) == (0, f"hall/main/t07: 1021 entries of {day.ledger.session}\n", "")
+        assert [(one.session, one.old, one.new, one.by) for one in asked] == [(day.ledger.session, 11, 1021, "service:witness")]
+        assert sizes(kept(tmp_path)) == [11, 1021]
+        day.grown(5)
+        tell(broker, day.grown(5))
+        code, _, err = once(*key)  # a table is not kept from its work
+        assert (code, "hall/main/t07: gives no proof: busy (one proof in 5 s)" in err, "GAP" in err) == (0, True, True)
 
 
 def test_a_new_day_and_a_new_key_are_followed_without_a_person(broker: Broker, day: Day, tmp_path: Path, verify: Call) -> None:
