@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -46,7 +46,8 @@ class _ProvedEntry(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=Tru
     base64: str | None = None
 
 
-class _Proof(msgspec.Struct, tag_field="proof", tag=1, forbid_unknown_fields=True):
+class _Proof(msgspec.Struct, forbid_unknown_fields=True):
+    proof: Literal[1]
     checkpoint: str
     entries: list[_ProvedEntry]
 
@@ -108,7 +109,7 @@ def prove(path: Path, wanted: Iterable[int]) -> bytes:
                 raise LedgerError(f"is damaged: {fault}", where=str(path)) from None
     if Checkpoint.parse(Note.parse(note).text).root != tree.root():
         raise LedgerError(f"is damaged: its first {size} entries are not what the checkpoint signed", where=str(path))
-    proof = _Proof(note.decode(), [_proved(entry, tree) for entry in found])
+    proof = _Proof(1, note.decode(), [_proved(entry, tree) for entry in found])
     return msgspec.json.format(msgspec.json.encode(proof), indent=1) + b"\n"
 
 
