@@ -63,6 +63,7 @@ class Live:
         self._watch = watch
         self._remark = remark
         self._unrecorded: deque[Chunk] = deque()
+        self._astray: int | None = None
         self._changed = False
         self._ended = False
         self._latest: dict[Any, bytes] = {}
@@ -107,6 +108,11 @@ class Live:
         self.decoding = fresh
         self._changed = True
         return True
+
+    def turn_back(self, at: int, fresh: Decoding) -> None:
+        """End this recording, which was begun for a ledger that came to nothing: not a chunk is written before that is done."""
+        self._astray, self.decoding = at, fresh
+        self._record()
 
     def end(self) -> bool:
         """The recording ends, and its decoders account for what they keep; then all is committed, or False as in `commit`."""
@@ -167,6 +173,9 @@ class Live:
     def _record(self) -> bool:
         """Write what is not recorded yet. False: that is not possible at the moment."""
         try:
+            if self._astray is not None:
+                self.keeper.rotate(self._astray)
+                self._astray, self._changed = None, True
             while self._unrecorded:
                 self.keeper.write(self._unrecorded[0])
                 self._unrecorded.popleft()

@@ -29,6 +29,7 @@ from tablectl.ledger.pin import Follows, Pin, Pinned
 from tablectl.ledger.reader import Reader
 from tablectl.ledger.refold import table_of
 from tablectl.ledger.store import Ledger
+from tablectl.recording.upkeep import sync_folder
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.profile import ProfileFile
 
@@ -36,6 +37,8 @@ __all__ = ["Opened", "Ruled", "followed", "is_new_day", "look_up", "open_ledger"
 
 KEY = "signing-key"
 """The signing key in the storage folder, where the configuration names none."""
+MAKING = ".making"
+"""What a ledger's name ends in until it has its first entry."""
 
 
 class Ruled(NamedTuple):
@@ -149,9 +152,25 @@ def open_ledger(
 
 
 def _begun(file: ConfigFile, storage: Storage, pin: Pin, ruled: Ruled) -> Opened:
-    day = storage.next_day(_day(file, pin))
-    ledger = Ledger.create(storage.path(day), pin)
+    ledger = _made(storage.path(storage.next_day(_day(file, pin))), pin)
     return Opened(ledger, table_of(ledger.begun, ruled.house.house), fresh=True)
+
+
+def _made(path: Path, pin: Pin) -> Ledger:
+    """Begin a ledger that is there whole or not at all: one that a kill left half made would be taken for a damaged one."""
+    making = path.with_name(path.name + MAKING)
+    try:
+        making.unlink(missing_ok=True)
+        Ledger.create(making, pin).close()
+        making.rename(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise LedgerError(f"cannot be begun: {error.strerror}", where=str(path)) from None
+    try:
+        return Ledger.resume(path)
+    except LedgerError:
+        path.unlink()  # the one before it goes on; where even this is refused we end, and the next start goes on with this one
+        raise
 
 
 def _day(file: ConfigFile, pin: Pin) -> str:

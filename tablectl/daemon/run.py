@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
@@ -79,6 +80,8 @@ class Daemon:
         self._reload = False
         self._pending: ConfigFile | None = None
         self._reported = ""
+        self._unwritten: str | None = None
+        self._unanswered: deque[tuple[Order, bytes]] = deque()
         self._due_status = self._due_alive = 0.0
 
     def run(self) -> int:
@@ -151,7 +154,7 @@ class Daemon:
             if event is not None:
                 self._take(table, event, now)
         self._commit(table, outlets)
-        while (order := outlets.order()) is not None:
+        while not table.is_choked and (order := outlets.order()) is not None:
             self._carry_out(table, outlets, order)
         if table.tend(now):
             outlets.wake()
@@ -179,15 +182,20 @@ class Daemon:
     def _commit(self, table: LiveTable, outlets: Outlets) -> None:
         if table.commit():
             outlets.wake()
+            while self._unanswered:  # "done" is said of what is on the disk
+                outlets.answer(*self._unanswered.popleft())
         else:
             outlets.say_aside(table)
+        if table.live.trouble != self._unwritten:
+            self._unwritten = table.live.trouble
+            self._log(f"the record cannot be written: {self._unwritten}" if self._unwritten else "the record is written again")
 
     def _carry_out(self, table: LiveTable, outlets: Outlets, order: Order | bytes) -> None:
         if isinstance(order, bytes):
             table.refused(order)
         else:
             now = self._clock()
-            outlets.answer(order, table.desk.carry_out(order, at=from_micros(now), now=now))
+            self._unanswered.append((order, table.desk.carry_out(order, at=from_micros(now), now=now)))
         self._commit(table, outlets)
 
     def _order_device(self, command: ShoeCommand) -> str | None:

@@ -84,6 +84,7 @@ class LiveTable:
         self._announcer: Announcer
         self._record: bytes | None = None  # a command's, of which the next observation comes
         self._again = True  # folding again: nobody is told
+        self._blank = True  # nothing was ever observed
         self._vkey: str | None = None  # of the key that signs the ledger
         self._trouble: str | None = None
         self._room: str | None = None
@@ -108,7 +109,7 @@ class LiveTable:
             self._fold_again(opened)
             self._keeper.open(self._clock())
             self._again = False
-            self._begin(fresh=opened.fresh)
+            self._begin()
             self._stack = stack.pop_all()
         return self
 
@@ -134,13 +135,13 @@ class LiveTable:
         if paths:  # with what they gave, in one commit: else it would be taken in twice
             self.live.done(Done(stem_of(paths[-1].name) or "", 0, ended=True))
 
-    def _begin(self, *, fresh: bool) -> None:
+    def _begin(self) -> None:
         """What is to be seen first. Raises `LedgerError` when it cannot be written: a table does not begin without its record."""
         now = self._clock()
         for name, device in sorted(self.table.devices.items()):
             if device.state == "up" and name != RECORD:
                 self.live.observe(now, Link(device=name, state="down", why="the table was not running"))
-        if fresh and self.live.ledger.begun.carried is None:
+        if self._blank and self.live.ledger.begun.carried is None:
             section = self.file.config.table
             opening = section.opens == "at_start"
             state = TableState(state="open", layout=section.layout or None) if opening else TableState(state="closed")
@@ -245,6 +246,7 @@ class LiveTable:
             self._record = body
 
     def _watched(self, observation: Observation) -> Callable[[tuple[Notice, ...], list[bytes]], object]:
+        self._blank = False
         record, self._record = self._record, None
         finish = self.desk.remember(record, observation, self._clock()) if record is not None else None
 
@@ -271,9 +273,12 @@ class LiveTable:
         if now >= self._due_room:
             self._due_room = now + ROOM
             self._look_for_room()
+        lull = now - self._last_byte >= QUIET
+        if self._keeper.must and (lull or not self.live.decoding.pending):  # before the commit, which may wait for just this
+            self.live.rotate(self._clock(), self._decoding())
         if not self.commit():
             return False
-        quiet = now - self._last_byte >= QUIET and not self.live.decoding.pending
+        quiet = lull and not self.live.decoding.pending
         written = False
         if now >= self._due_checkpoint:
             written = self.checkpoint()
@@ -287,6 +292,8 @@ class LiveTable:
 
     def checkpoint(self) -> bool:
         """Sign the head, and have it told. False: it cannot be written now."""
+        if not self.live.commit():  # what waits for its recording must not come into the ledger by the back door
+            return False
         before = self.ledger.begun.follows
         try:
             note = self.ledger.checkpoint(
@@ -330,12 +337,12 @@ class LiveTable:
         except LedgerError as error:
             self.live.trouble = str(error)
             self._keeper.header = self._header(old.path.name)
-            self.live.rotate(now, self._decoding())
+            self.live.turn_back(now, self._decoding())
             return False
         self.live.sit_down(opened.table, opened.ledger)
         self.desk.sit_down(opened.table)
         self._announce(opened.ledger)
-        old.close()
+        old.abandon()
         self.live.commit()
         self.checkpoint()
         return True
@@ -361,10 +368,8 @@ class LiveTable:
                 self.checkpoint()
 
     def _close_ledger(self) -> None:
-        if self.live.trouble is None:
-            self.ledger.close()
-        else:  # what is recorded is taken in at the next start; half of it must not stand here
-            self.ledger.abandon()
+        """What is committed by now is all; what is recorded besides is taken in at the next start, and not half of it here."""
+        self.ledger.abandon()
 
 
 def _date(file: ConfigFile, now: int) -> str:

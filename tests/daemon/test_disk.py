@@ -1,0 +1,155 @@
+"""The orders of things when the disk refuses: nothing comes into the ledger that is not recorded, and all comes in the end."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tablectl.errors import InputError, LedgerError
+from tablectl.observations import TableState, decode
+from tablectl.recording.day import rest_of_day
+from tests.daemon.lines import BEGINS, chunks_of, configured
+from tests.daemon.test_table import DAY, Clock, Running, assert_rebuilds, cards_in, cards_of, cuts_a_frame, entries_of, ledgers
+
+
+@contextmanager
+def refusing(monkeypatch: pytest.MonkeyPatch, folder: str, **calls: int) -> Iterator[None]:
+    """Calls of `os`, such as `write=errno.ENOSPC`, fail for files (or paths) in a folder of this name."""
+    with monkeypatch.context() as patched:
+        for name, code in calls.items():
+            patched.setattr(os, name, _refused(name, code, folder))
+        yield
+
+
+def _refused(name: str, code: int, folder: str) -> Any:
+    real = getattr(os, name)
+
+    def call(file: int | str | Path, *rest: Any, **more: Any) -> Any:
+        path = os.readlink(f"/proc/self/fd/{file}") if isinstance(file, int) else os.fspath(file)
+        if folder in path.split("/"):
+            raise OSError(code, os.strerror(code))
+        return real(file, *rest, **more)
+
+    return call
+
+
+def feed_refused(running: Running, chunks: list[Any]) -> None:
+    for chunk in chunks:
+        running.clock.now = max(running.clock.now, chunk.at)
+        running.seconds += 1.0
+        running.table.take(chunk, running.seconds)
+        assert not running.table.commit()
+
+
+def record_of(running: Running) -> str:
+    return running.table.table.devices["record"].state
+
+
+def test_what_is_not_recorded_comes_into_the_ledger_by_no_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the recording has no room the ledger may have some, as its log is written over: a checkpoint must not use it."""
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    chunks = list(chunks_of("es", seed=11, rounds=2))
+    running.feed(chunks[:20])
+    committed = len(entries_of(ledgers(file)[0]))
+    with refusing(monkeypatch, "recordings", write=errno.ENOSPC):
+        feed_refused(running, chunks[20:40])
+        assert not running.table.checkpoint()
+        assert len(entries_of(ledgers(file)[0])) == committed
+        assert record_of(running) == "down"
+    running.feed(chunks[40:])
+    assert record_of(running) == "up"
+    running.stop()
+    assert cards_of(file) == cards_in(chunks)
+    assert_rebuilds(file)
+
+
+def test_a_recording_that_could_not_be_synced_gives_way_to_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    chunks = list(chunks_of("es", seed=12, rounds=2))
+    running.feed(chunks[:21])
+    cut = next(index for index in range(40, len(chunks)) if not cuts_a_frame(chunks[:index]))
+    with refusing(monkeypatch, "recordings", fdatasync=errno.EIO, fsync=errno.EIO):
+        feed_refused(running, chunks[21:cut])
+        running.tend(seconds=0.2)
+        assert not running.table.commit()
+    running.tend(seconds=0.2)
+    assert running.table.live.trouble is None
+    running.feed(chunks[cut:])
+    running.stop()
+    assert cards_of(file) == cards_in(chunks)
+    assert_rebuilds(file)
+
+
+def test_a_day_that_cannot_begin_leaves_no_chunk_in_its_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ledger has no room, and then there is none to go back to the old day's recording either."""
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    first = list(chunks_of("es", seed=13, rounds=2))
+    second = list(chunks_of("es", seed=14, rounds=1, begins=BEGINS + DAY))
+    running.feed(first)
+    running.clock.now = BEGINS + DAY
+    with refusing(monkeypatch, "ledger", rename=errno.ENOSPC):
+        real = running.table.live.turn_back
+
+        def no_room(*values: Any) -> None:
+            with refusing(monkeypatch, "recordings", open=errno.ENOSPC):
+                real(*values)
+                feed_refused(running, second[:4])
+
+        monkeypatch.setattr(running.table.live, "turn_back", no_room)
+        running.tend()
+    assert len(ledgers(file)) == 1
+    monkeypatch.setattr(running.table.live, "turn_back", real)
+    running.feed(second[4:])
+    running.tend()
+    assert len(ledgers(file)) == 2
+    running.stop()
+    assert cards_of(file) == cards_in(first + second)
+    assert_rebuilds(file)
+
+
+def test_a_start_that_fails_leaves_the_ledger_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    running = Running(configured(tmp_path / "a"), Clock())
+    chunks = list(chunks_of("es", seed=15, rounds=1))
+    running.feed(chunks[:10])
+    running.feed(chunks[10:], commit=False)
+    file = running.kill(tmp_path / "b")
+    committed = len(entries_of(ledgers(file)[0]))
+    real = rest_of_day
+
+    def breaking(*values: Any, **more: Any) -> Iterator[Any]:
+        for index, found in enumerate(real(*values, **more)):
+            if index == 5:
+                raise InputError("cannot be read")
+            yield found
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tablectl.daemon.table.rest_of_day", breaking)
+        with pytest.raises(InputError):
+            Running(file, running.clock)
+    assert len(entries_of(ledgers(file)[0])) == committed
+    running = Running(file, running.clock)
+    running.stop()
+    assert cards_of(file) == cards_in(chunks)
+    assert_rebuilds(file)
+
+
+def test_a_table_whose_first_start_failed_is_opened_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = configured(tmp_path)
+    with refusing(monkeypatch, "recordings", open=errno.ENOSPC), pytest.raises(LedgerError, match="No space left"):
+        Running(file, Clock())
+    file.beside("store/ledger/2026-12-01.db.making").write_bytes(b"half")
+    running = Running(file, Clock())
+    running.stop()
+    seen = [decode(entry.body) for entry in entries_of(ledgers(file)[0]) if entry.kind == "observation"]
+    assert [each.state for each in seen if isinstance(each, TableState)] == ["open"]
+    assert_rebuilds(file)
