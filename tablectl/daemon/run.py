@@ -38,7 +38,7 @@ from tablectl.observations import Link
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe.encoder import Encoder
 from tablectl.shoe.events import Bytes, Down, Event, Sent, Trouble, Up
-from tablectl.shoe.port import Port
+from tablectl.shoe.port import Patience, Port
 from tablectl.shoe.profile import Profile
 
 __all__ = ["Daemon"]
@@ -58,7 +58,10 @@ COMMANDS: Final = {"lock": "lock on", "unlock": "lock off", "clear_error": "clea
 
 
 class Daemon:
-    """One live table, from start to stop. `tell` hears what happens, `log` lines for the journal."""
+    """One live table, from start to stop. `tell` hears what happens, `log` lines for the journal.
+
+    `clock` gives microseconds since 1970 UTC; `patience` is that of the devices' threads.
+    """
 
     def __init__(
         self,
@@ -67,8 +70,10 @@ class Daemon:
         tell: Tell = lambda *_: None,
         log: Callable[[str], object],
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
+        patience: Patience = Patience(),  # noqa: B008 (a NamedTuple cannot be changed)
     ) -> None:
         self._file = file
+        self._patience = patience
         self._tell = tell
         self._log = log
         self._clock = clock
@@ -102,7 +107,9 @@ class Daemon:
             for device in self._file.config.devices:
                 address = self._file.address_of(device)
                 link = self._profiles[device.name].link
-                self._ports[device.name] = Port(device.name, address, link, self._inbox.put, clock=self._clock)
+                self._ports[device.name] = Port(
+                    device.name, address, link, self._inbox.put, clock=self._clock, patience=self._patience
+                )
             for port in self._ports.values():
                 port.start()
             stack.callback(self._close_ports)

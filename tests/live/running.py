@@ -91,6 +91,8 @@ BROKER = """
 [broker]
 url = "{url}"
 """
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ("tablectl", "run", "--quiet", "--config")
 RUNS = " runs; its record is "
 """What the daemon tells when it takes in what its devices send."""
 
@@ -126,12 +128,22 @@ def until(true: Callable[[], bool], seconds: float = 10.0, what: str = "what was
 
 
 class Program:
-    """`tablectl run` as a process. `before` are words that start it, such as `nice`; `environment` is added to ours."""
+    """`tablectl run` as a process. `before` are words that start it, such as `nice`; `environment` is added to ours.
 
-    def __init__(self, file: ConfigFile, *, before: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> None:
+    `module` is what Python runs, with its arguments; the configuration's path is added to them.
+    """
+
+    def __init__(
+        self,
+        file: ConfigFile,
+        *,
+        before: Sequence[str] = (),
+        module: Sequence[str] = RUN,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.file = file
-        self._words = [*before, sys.executable, "-m", "tablectl", "run", "--quiet", "--config", str(file.path)]
-        self._environment = {**os.environ, **(environment or {})}
+        self._words = [*before, sys.executable, "-m", *module, str(file.path)]
+        self._environment = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
         self._log = file.path.with_name("daemon.log")
         self._log_begins = 0
@@ -429,6 +441,7 @@ def staged(
     pad: str = "dealer-pad",
     more: str = "",
     start: bool = True,
+    module: Sequence[str] = RUN,
     environment: Mapping[str, str] | None = None,
     **emulated: Any,
 ) -> Iterator[Stage]:
@@ -441,7 +454,7 @@ def staged(
         subscriber = subscriber or stack.enter_context(Subscriber(broker.port))
         file = configured(folder, broker=broker.url, name=name, house=house, shoe=shoe, pad=pad, more=more)
         table = stack.enter_context(EmulatedTable(folder / "devices", house, shoe, pad, **emulated))
-        program = stack.enter_context(Program(file, environment=environment))
+        program = stack.enter_context(Program(file, module=module, environment=environment))
         if start:
             program.start()
             program.ready()
