@@ -107,8 +107,8 @@ def burn_omitted(play: Play) -> list[Observation] | None:
 
 @mistake("stakes", "deal.card_outside_round")
 def burned_too_many(play: Play) -> list[Observation] | None:
-    """One card more is burned than the house burns."""
-    return None if play.table.dealt_since_load else [play.draw()]
+    """One card more is burned than the house burns. Where stakes were carried, it would be the deal's first card."""
+    return None if play.table.dealt_since_load or play.table.stakes.carried else [play.draw()]
 
 
 @mistake("turn", "shoe.card_unread")

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from tablectl.cards import Card
 from tablectl.observations import CardDrawn, Insurance, Link, Observation, Ruling
+from tablectl.shoe.decoder import Decoder
 from tablectl.shoe.encoder import Encoder
 from tablectl.shoe.ended import Records
 from tablectl.shoe.profile import Held, Profile, SameFrame
@@ -68,13 +69,12 @@ class Voice:
             self._number = 0
         frame = self._frame(said)
         self._number += 1
-        match self.profile.repeats:
-            case SameFrame():
-                copies = COPIES
-            case Held():
-                copies = 1 + self._number % COPIES
-            case None:
-                copies = 1
+        copies = 1
+        rule = self.profile.repeats
+        if isinstance(rule, SameFrame):
+            copies = COPIES
+        elif isinstance(rule, Held) and self._name(frame) in rule.messages:
+            copies += self._number % COPIES
         return Message(self.port, said, (frame,) * copies)
 
     def parts(self, frame: bytes) -> Iterator[bytes]:
@@ -95,6 +95,10 @@ class Voice:
             except ValueError:
                 pass  # a scanner that knows its own packs alone
         return self._encoder.observation(said, values)
+
+    def _name(self, frame: bytes) -> str | None:
+        """What the profile calls the message in a frame."""
+        return next((piece.message for piece in Decoder(self.profile).feed(frame) if piece.message), None)
 
     def _can_say(self, observation: Observation) -> bool:
         try:

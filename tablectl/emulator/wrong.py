@@ -86,7 +86,8 @@ class Line:
                 happenings.append(self.noise(self._random.randint(1, NOISE)))
             if cut is not None and cut[0] == index:
                 happenings += [*([copy[: cut[1]]] if cut[1] else []), "unplug", "replug"]
-                if not (spared == index and cut[1] == 0):
+                if spared != index:  # a spared one comes when the device is back
+                    whole = whole or self._holds(copy[: cut[1]], copy)
                     break
             if index != spared and self._random.random() < self.weather.harm:
                 copy, sound = self._harmed(copy, message.observation)
