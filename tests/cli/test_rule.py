@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -19,10 +21,17 @@ from tablectl import observations
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.instants import from_micros
+from tablectl.ledger.pin import TableName
+from tablectl.mqtt.address import Address
+from tablectl.mqtt.commands import Commands
+from tablectl.mqtt.credentials import Credentials
+from tablectl.mqtt.identity import Person, Trust, private_key
+from tablectl.mqtt.judgement import Order
 from tablectl.notices import encode
 from tests.broker import Broker, free_port
 from tests.cli.samples import ES, FR, Session, read_ledger, run, start
 from tests.mqtt.subscriber import Subscriber
+from tests.tls_broker import TlsBroker
 
 
 @pytest.fixture
@@ -128,6 +137,92 @@ def test_a_ruling_comes_through_while_the_recording_plays(broker: Broker, tmp_pa
     assert [type(one).__name__ for one in seen].count("Ruling") == 1
     times = [one.at or "" for one in seen]
     assert times == sorted(times)
+
+
+class Believing:
+    """A table that wants to know who commands; it answers with who that was and how it knows."""
+
+    def __init__(self, url: str, people: dict[str, Person], credentials: Credentials | None = None):
+        trust = Trust(people, vouched=credentials is not None)
+        name = TableName("site", "pit", "t07")
+        self._commands = Commands(Address.parse(url), name, trust=trust, log=lambda _: None, credentials=credentials)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._answer)
+
+    def _answer(self) -> None:
+        while not self._stop.is_set():
+            taken = self._commands.take(0.05)
+            if isinstance(taken, Order):
+                said = {"id": taken.command.id, "done": True, "detail": f"{taken.command.by} by {taken.vouched}"}
+                self._commands.answer(taken, msgspec.json.encode(said))
+
+    def __enter__(self) -> None:
+        self._commands.__enter__()
+        self._commands.wait_online(10)
+        self._thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._commands.__exit__(kind, error, trace)
+
+
+def ed25519(path: Path) -> Path:
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", path], check=True, capture_output=True)
+    return path
+
+
+def test_who_signs_is_believed_and_nobody_else(broker: Broker, tmp_path: Path) -> None:
+    own, others = ed25519(tmp_path / "own.pem"), ed25519(tmp_path / "others.pem")
+    key = private_key(own.read_bytes()).public_key()
+    people = {"CHIEF7": Person("CHIEF7", frozenset({"ruling"}), key)}
+    with Believing(broker.url, people):
+        code, out, _ = rule(broker, "accept", "--by", "CHIEF7", "--sign", str(own), "--json")
+        assert (code, msgspec.json.decode(out)["detail"]) == (0, "CHIEF7 by signature")
+        for words, told in (
+            (["accept", "--by", "CHIEF7"], "the table wants to know who commands: sign it (--sign)"),
+            (["accept", "--by", "CHIEF7", "--sign", str(others)], "the signature is not this person's"),
+            (["accept", "--by", "BOB", "--sign", str(own)], "the table does not know this person"),
+            (["ack", "--alert", "1", "--by", "CHIEF7", "--sign", str(own)], "this person may not do this at this table"),
+        ):
+            code, out, err = rule(broker, *words)
+            assert (code, out) == (1, "")
+            assert err.startswith(f"tablectl: refused: {told}")
+
+
+def test_whom_the_broker_vouches_for_is_believed(tmp_path: Path) -> None:
+    name = TableName("site", "pit", "t07")
+    people = {"CHIEF7": Person("CHIEF7", frozenset({"ruling"}))}
+    with (
+        TlsBroker(tmp_path / "broker", tables=[name], people=["CHIEF7"], role="pit") as broker,
+        Believing(broker.url, people, Credentials(broker.ca, *broker.table())),
+    ):
+        shown = ["--ca", str(broker.ca), "--cert", str(broker.person("CHIEF7").certificate)]
+        shown += ["--key", str(broker.person("CHIEF7").key)]
+        code, out, _ = rule(broker, "accept", "--by", "CHIEF7", "--json", *shown)
+        assert (code, msgspec.json.decode(out)["detail"]) == (0, "CHIEF7 by certificate")
+        code, out, err = rule(broker, "accept", "--by", "BOB", *shown)
+        assert (code, out) == (6, "")
+        assert "refuses a command for site/pit/t07: Not authorized" in err
+        code, out, err = rule(broker, "accept", "--by", "CHIEF7", "--ca", str(broker.ca))
+        assert (code, out) == (6, "")
+        assert "cannot be reached: it wants a client certificate and was shown none" in err
+
+
+def test_a_file_that_cannot_be_used_is_named(broker: Broker, tmp_path: Path) -> None:
+    words = tmp_path / "words"
+    words.write_text("words")
+    for option, told in (
+        (["--sign", str(words)], f"{words}: is no Ed25519 private key in PEM"),
+        (["--sign", str(tmp_path / "none")], f"{tmp_path / 'none'}: cannot be read: No such file"),
+        (["--mqtt", "mqtts://127.0.0.1:1", "--ca", str(words)], f"{words}: cannot be read as certificates"),
+        (["--cert", str(words)], "mqtts://"),
+        (["--key", str(words)], f"{words}: is a key without its certificate"),
+    ):
+        code, out, err = rule(broker, "accept", "--by", "CHIEF7", *option)
+        assert (code, out) == (4, "")
+        assert told in err
+        assert "Traceback" not in err
 
 
 def test_a_table_that_nobody_can_ask(broker: Broker) -> None:
