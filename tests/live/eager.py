@@ -1,7 +1,7 @@
 """The daemon with what `Daemon` takes and its configuration does not: another clock, and ports that are opened again sooner.
 
-`python -m tests.live.eager --behind FILE --retry SECONDS TABLE.toml`: the clock is behind the system's by the seconds in the file,
-read anew each time, so that it can be set while the table runs; less than nothing is ahead.
+`python -m tests.live.eager --behind FILE --retry SECONDS TABLE.toml`: the clock is behind the system's by the seconds in the
+file, read anew each time, so that it can be set while the table runs; less than nothing is ahead.
 """
 
 from __future__ import annotations

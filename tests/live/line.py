@@ -1,0 +1,425 @@
+"""Line: what a table's lines and clock suffer, and what it makes of it.
+
+`python -m tests.live.line` does all of it and prints figures: devices that are unplugged in the middle of a frame and come back,
+a flood of noise, a second program that opens a port, and a clock that is set back. It ends at the first thing that is not as it
+must be; each part can be asked for alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from tablectl.cards import PACK
+from tablectl.config import ConfigFile
+from tablectl.emulator.wrong import Weather
+from tablectl.instants import to_micros
+from tablectl.notices import Alert, decode
+from tablectl.observations import Bet, CardDrawn, Link
+from tablectl.recording.importers import open_log
+from tests.live.running import (
+    Stage,
+    Subscriber,
+    assert_told,
+    assert_whole,
+    cards,
+    ledgers,
+    notices,
+    observations,
+    recordings_of,
+    staged,
+    until,
+)
+
+__all__ = ["Clocked", "Flooded", "Shared", "Unplugged", "clock_set_back", "flooded", "shared", "unplugged"]
+
+MB = 1_000_000
+HOUR = 3600
+EAGER = ("tests.live.eager", "--retry", "0.05")
+
+
+def alerts(file: ConfigFile, code: str) -> list[Alert]:
+    """The alerts of this code in a table's ledgers."""
+    found = (decode(body) for _, body in notices(file))
+    return [notice for notice in found if isinstance(notice, Alert) and notice.code == code]
+
+
+def alerts_heard(subscriber: Subscriber, code: str) -> list[Alert]:
+    """The same, of those that a subscriber has heard."""
+    found = (decode(body) for body in subscriber.told().values())
+    return [notice for notice in found if isinstance(notice, Alert) and notice.code == code]
+
+
+def recorded_bytes(file: ConfigFile) -> int:
+    """How many bytes of devices are in a table's recordings."""
+    logs = (open_log(path) for path in recordings_of(file))
+    return sum(len(chunk.data) for log in logs for chunk in log if chunk.port in ("shoe", "pad"))
+
+
+class Unplugged(NamedTuple):
+    """How often a device was taken away, and what of the cards that were sent whole."""
+
+    times: int
+    cards: int
+    kept: int
+    downs: int
+    slowest: float
+    entries: int
+    notices: int
+
+    def lines(self) -> Iterator[str]:
+        """The figures."""
+        yield f"unplugged in mid-frame       {self.times} times, {self.downs} told as lost; back within {self.slowest:.2f} s"
+        yield f"cards whole on the line      {self.cards}; in the ledger {self.kept}, each once, in order"
+        yield f"ledger entries               {self.entries}, rebuilt to the same head; {self.notices} notices heard once by id"
+
+
+def unplugged(folder: Path, times: int, seed: int) -> Unplugged:
+    """Cut the devices' frames in two by unplugging them, between messages that are whole and in the midst of repeats."""
+    half = (times + 1) // 2
+    one = _unplugged_between(folder / "between", half, seed)
+    two = _unplugged_within(folder / "within", times - half, seed)
+    return Unplugged(*(max(a, b) if isinstance(a, float) else a + b for a, b in zip(one, two, strict=True)))  # type: ignore[arg-type]
+
+
+def _unplugged_between(folder: Path, times: int, seed: int) -> Unplugged:
+    """A message of which only the beginning came, and legal play in between: of that nothing is lost, nor is the game disturbed."""
+    draw, slowest = random.Random(seed), 0.0
+    with staged(folder, module=EAGER, seed=seed, gap=0.01, patience=20.0) as stage:
+        table = stage.emulated
+        for _ in range(times):
+            for _ in range(draw.randint(1, 3)):
+                table.step()
+            port = draw.choice(("shoe", "shoe", "pad"))
+            said = CardDrawn(card=draw.choice(PACK), source="shoe") if port == "shoe" else Bet(box=draw.randint(1, 7), amount=100)
+            message = table.script.message(said)
+            assert message is not None
+            frame = message.copies[0].strip()
+            table.devices[port].send(frame[: draw.randrange(1, len(frame))])
+            if draw.random() < 0.5:
+                table.devices[port].drained(1.0)
+            slowest = max(slowest, _replugged(stage, port, draw.uniform(0.0, 0.03)))
+        while table.table.round_open:
+            table.step()
+        assert stage.program.stop() == 0, stage.program.log()
+        owed = [str(seen.card) for seen in table.account.owed() if isinstance(seen, CardDrawn)]
+        found = cards(stage.file)
+        assert found == owed
+        assert not {notice.code for _, body in notices(stage.file) if isinstance(notice := decode(body), Alert)} - {
+            "link.lost",
+            "link.corrupt",
+            "shoe.books_unknown",
+        }, "the game was disturbed"
+        return _figures(stage, times, len(owed), len(found), slowest)
+
+
+def _replugged(stage: Stage, port: str, away: float) -> float:
+    """Take a device away for so many seconds; gives the seconds until it is open again."""
+    stage.emulated.unplug(port)
+    time.sleep(away)
+    began = time.monotonic()
+    stage.emulated.replug(port)
+    assert stage.emulated.devices[port].opened(0.0), f"{port} was not opened again: {stage.program.log()}"
+    return time.monotonic() - began
+
+
+def _unplugged_within(folder: Path, times: int, seed: int) -> Unplugged:
+    """A shoe that sends each message three times, and goes in the middle of a repeat of what was read already."""
+    weather = {"shoe": Weather(dropouts=1.0)}
+    shoe = "angel-eye-ii"
+    with staged(folder, module=EAGER, shoe=shoe, seed=seed, gap=0.01, patience=20.0, outage=0.02, weather=weather) as stage:
+        table, downs, slowest = stage.emulated, 0, 0.0
+        while downs < times:
+            before = stage.emulated.shoe.path.readlink()
+            began = time.monotonic()
+            table.step()
+            if stage.emulated.shoe.path.readlink() != before:
+                downs += 1
+                slowest = max(slowest, time.monotonic() - began)
+        assert stage.program.stop() == 0, stage.program.log()
+        owed = table.account.owed()
+        found = cards(stage.file)
+        doubtful = _assert_each_once(stage, found)
+        return _figures(stage, times, len(owed), len(found) - doubtful, slowest)
+
+
+def _assert_each_once(stage: Stage, found: list[str]) -> int:
+    """All cards that arrived whole are there in their order, once; gives how many are there of which that was in doubt."""
+    doubtful, place = 0, 0
+    for entry in stage.emulated.account.entries:
+        if not isinstance(entry.observation, CardDrawn):
+            continue
+        there = place < len(found) and found[place] == str(entry.observation.card)
+        assert there or entry.arrived != "whole", f"{entry.observation.card} is missing at {place}"
+        place += there
+        doubtful += there and entry.arrived != "whole"
+    assert place == len(found), f"{len(found) - place} cards are there that were not sent"
+    return doubtful
+
+
+def _figures(stage: Stage, times: int, owed: int, found: int, slowest: float) -> Unplugged:
+    downs = sum(isinstance(seen, Link) and seen.state == "down" for seen in observations(stage.file))
+    assert downs == times, f"{times} times unplugged, {downs} told"
+    return Unplugged(times, owed, found, downs, slowest, assert_whole(stage.file), assert_told(stage.file, stage.subscriber))
+
+
+class Flooded(NamedTuple):
+    """What a flood of noise does. Seconds, and bytes."""
+
+    noise: int
+    recorded: int
+    seconds: float
+    memory_before: int
+    memory_most: int
+    entries: int
+    ledger: int
+    answers: int
+    median: float
+    slowest: float
+
+    def lines(self) -> Iterator[str]:
+        """The figures."""
+        yield f"noise                        {self.noise / MB:.0f} MB in {self.seconds:.0f} s; {self.recorded} bytes recorded"
+        yield f"memory                       {self.memory_before / MB:.0f} MB before, {self.memory_most / MB:.0f} MB at the most"
+        yield f"ledger                       {self.entries} entries in all, {self.ledger / 1000:.0f} kB"
+        yield f"pad answered meanwhile       {self.answers} times, median {self.median:.2f} s, slowest {self.slowest:.2f} s"
+
+
+def flooded(folder: Path, noise: int, seed: int) -> Flooded:
+    """Put so many bytes of noise on the shoe's line, as fast as they are read, and use the pad meanwhile."""
+    draw = random.Random(seed)
+    with staged(folder, shoe="angel-eye-ii", seed=seed, patience=60.0) as stage:
+        table = stage.emulated
+        for _ in range(12):
+            table.step()
+        before = stage.program.memory()
+        until(lambda: len(cards(stage.file)) == len(table.account.owed()), 20)
+        began = time.monotonic()
+        with _pressed(stage) as answers:
+            block = [draw.randbytes(4096) for _ in range(256)]
+            left = noise
+            while left:
+                length = min(4096, left)
+                assert table.shoe.send(draw.choice(block)[:length], 60.0) == length
+                left -= length
+            assert table.shoe.drained(60.0)
+        seconds = time.monotonic() - began
+        while not len(table.account.owed()) > 20:  # cards after it
+            table.step()
+        assert stage.program.stop(120) == 0, stage.program.log()
+        most = max(answers.memory, before)
+        assert cards(stage.file) == [str(seen.card) for seen in table.account.owed() if isinstance(seen, CardDrawn)]
+        recorded = recorded_bytes(stage.file)
+        entries = assert_whole(stage.file)
+        assert_told(stage.file, stage.subscriber)
+        waited = sorted(answers.seconds)
+        size = sum(path.stat().st_size for path in ledgers(stage.file))
+        return Flooded(noise, recorded, seconds, before, most, entries, size, len(waited), waited[len(waited) // 2], waited[-1])
+
+
+class Answers:
+    """How long the table took to answer its pad, in seconds each, and the most memory it held."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.memory = 0
+        self.failed: BaseException | None = None
+
+
+@contextmanager
+def _pressed(stage: Stage) -> Iterator[Answers]:
+    """Meanwhile the pad acknowledges alerts that there are not; each is heard of in its turn. Once at least."""
+    answers, stopping = Answers(), threading.Event()
+
+    def press() -> None:
+        try:
+            while True:
+                _press(stage, answers)
+                answers.memory = max(answers.memory, stage.program.peak_memory())
+                if stopping.wait(0.2):
+                    return
+        except BaseException as error:  # told to who looks at the answers
+            answers.failed = error
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        stopping.set()
+        thread.join()
+    if answers.failed is not None:
+        raise answers.failed
+
+
+def _press(stage: Stage, answers: Answers) -> None:
+    heard = len(stage.subscriber.messages)
+    began = time.monotonic()
+    sent = stage.emulated.pad.send(b"Q1\n")  # no key has this word: the line says so, and the table tells it
+    assert sent == 3
+    until(lambda: any(message.topic.endswith("/status") for message in stage.subscriber.messages[heard:]), 60, "an answer")
+    answers.seconds.append(time.monotonic() - began)
+
+
+class Shared(NamedTuple):
+    """How long it took until a second program at a port was told, in seconds, and in which words."""
+
+    seconds: float
+    text: str
+
+    def lines(self) -> Iterator[str]:
+        """The figures."""
+        yield f"a second program             told after {self.seconds:.1f} s: {self.text}"
+
+
+def shared(folder: Path, seconds: float = 15.0) -> Shared:
+    """Let another program open the shoe's port. One that is not root's is kept out by the lock: it opens it before the table."""
+    with staged(folder, start=False) as stage:
+        early = os.geteuid() != 0
+        if not early:
+            stage.program.start()
+            stage.program.ready()
+            assert stage.emulated.opened(10)
+        with stage.emulated.shoe.path.open("rb", buffering=0) as port:
+            other = subprocess.Popen(["sleep", "600"], stdin=port)
+        try:
+            if early:
+                stage.program.start()
+                stage.program.ready()
+            began = time.monotonic()
+            until(
+                lambda: any("sleep" in alert.text for alert in alerts_heard(stage.subscriber, "link.corrupt")),
+                seconds,
+                "an alert",
+            )
+            took = time.monotonic() - began
+        finally:
+            other.kill()
+            other.wait()
+        text = next(alert.text for alert in alerts_heard(stage.subscriber, "link.corrupt") if "sleep" in alert.text)
+        assert f"(pid {other.pid})" in text
+        stage.emulated.run(1)
+        assert stage.program.stop() == 0, stage.program.log()
+        assert len(cards(stage.file)) == len(stage.emulated.account.owed())
+        assert_whole(stage.file)
+        return Shared(took, text)
+
+
+class Clocked(NamedTuple):
+    """What a clock that was set did to a record."""
+
+    told: list[int]
+    cards: int
+    kept: int
+    ledgers: list[str]
+    recordings: int
+    entries: int
+
+    def lines(self) -> Iterator[str]:
+        """The figures."""
+        yield f"clock set back               told: {', '.join(f'{seconds} s' for seconds in self.told)}"
+        yield f"cards                        {self.cards} dealt; in the ledgers {self.kept}, in order"
+        yield f"ledgers                      {', '.join(self.ledgers)}: none was begun backwards; {self.entries} entries, rebuilt"
+
+
+def clock_set_back(folder: Path, seed: int) -> Clocked:
+    """Set the clock back an hour, over the beginning of the day; start again; then to the next day, and back an hour again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    behind = folder / "behind"
+    behind.write_text("0")
+    begins = datetime.now(UTC) - timedelta(minutes=10)
+    day = f'day_begins = "{begins:%H:%M}"\n'  # ten minutes ago, so that an hour ago was yesterday's
+    module = ("tests.live.eager", "--behind", str(behind), "--retry", "0.5")
+    with staged(folder, module=module, seed=seed, start=False, table=day) as stage:
+        stage.program.start()
+        stage.program.ready()
+        stage.emulated.opened(10)
+        stage.emulated.run(1)
+        _set(behind, HOUR)
+        stage.emulated.run(1)
+        stage.program.kill()
+        stage.program.start()  # it begins with a clock that is behind
+        stage.program.ready()
+        stage.emulated.opened(10)
+        stage.emulated.run(1)
+        assert len(ledgers(stage.file)) == 1
+        _set(behind, -24 * HOUR)
+        until(lambda: len(ledgers(stage.file)) == 2, 20, "the next day's ledger")  # after some quiet seconds
+        stage.emulated.run(1)
+        _set(behind, -23 * HOUR)
+        stage.emulated.run(1)
+        time.sleep(6)  # as long as a new day needs to begin
+        stage.program.kill()
+        stage.program.start()
+        stage.program.ready()
+        stage.emulated.opened(10)
+        stage.emulated.run(1)
+        assert stage.program.stop() == 0, stage.program.log()
+        file, owed = stage.file, stage.emulated.account.owed()
+        found = cards(file)
+        assert found == [str(seen.card) for seen in owed if isinstance(seen, CardDrawn)]
+        names = [path.name for path in ledgers(file)]
+        assert names == [f"{(begins + timedelta(days=days)):%Y-%m-%d}.db" for days in (0, 1)]
+        _assert_in_order(file)
+        told = [int(str(alert.operands["seconds"])) for alert in alerts(file, "link.clock")]
+        entries = assert_whole(file)
+        assert_told(file, stage.subscriber)
+        return Clocked(told, len(owed), len(found), names, len(recordings_of(file)), entries)
+
+
+def _set(behind: Path, seconds: int) -> None:
+    beside = behind.with_suffix(".new")
+    beside.write_text(str(seconds))
+    beside.replace(behind)
+
+
+def _assert_in_order(file: ConfigFile) -> None:
+    """The recordings' names are in the order in which they were written, though their times are not."""
+    paths = recordings_of(file)
+    written = sorted(paths, key=lambda path: path.stat().st_ino)
+    assert len(paths) == len(written) >= 4
+    times = [to_micros(seen.at) for seen in observations(file) if seen.at is not None]
+    assert times != sorted(times), "the clock was not set back"
+
+
+PARTS = ("unplugged", "flooded", "shared", "clock")
+
+
+def main() -> int:
+    """Do what is asked for, and print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.live.line", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; left out: all of them")
+    parser.add_argument("--times", type=int, default=500)
+    parser.add_argument("--noise", type=int, default=100, metavar="MB")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    for part in given.parts or PARTS:
+        with tempfile.TemporaryDirectory(prefix="tablectl-line-") as name:
+            folder = Path(name)
+            figures: Unplugged | Flooded | Shared | Clocked
+            if part == "unplugged":
+                figures = unplugged(folder, given.times, given.seed)
+            elif part == "flooded":
+                figures = flooded(folder, given.noise * MB, given.seed)
+            elif part == "shared":
+                figures = shared(folder)
+            else:
+                figures = clock_set_back(folder, given.seed)
+        print("\n".join(figures.lines()), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
