@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from tablectl.cli.audit_replay import replay_into
 from tablectl.cli.main import say
 from tablectl.errors import ConfigError, InputError, LedgerError, UsageError
 from tablectl.ledger.checkpoint import key_name
@@ -73,6 +74,7 @@ def audit() -> None:
     epilog="\b\nExample:\n"
     "  tablectl audit verify day.ledger\n"
     "  tablectl audit verify ledger/*.db --key table.pub --witness seen.jsonl\n"
+    "  tablectl audit verify ledger/2026-11-30.db --replay recordings\n"
     "  tablectl audit verify day.ledger --tsa-certificates tsa.pem",
 )
 @click.argument("ledgers", metavar="LEDGER...", nargs=-1, required=True, type=_FILE)
@@ -85,9 +87,24 @@ def audit() -> None:
     type=_FILE,
     help="Check the time-stamps (tablectl audit timestamp) against these certificates (PEM).",
 )
+@click.option(
+    "--replay",
+    "recordings",
+    multiple=True,
+    metavar="RECORDING|FOLDER",
+    type=_FILE,
+    help="Make each ledger again from its recordings, oldest first (a folder: those made for it), and compare.",
+)
+@click.option("--house", metavar="FILE", help="The house's file, for --replay, where it is none that ships.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each ledger.")
 def verify_command(
-    ledgers: Sequence[Path], keys: Sequence[str], witness: Path | None, certificates: Path | None, as_json: bool
+    ledgers: Sequence[Path],
+    keys: Sequence[str],
+    witness: Path | None,
+    certificates: Path | None,
+    recordings: Sequence[Path],
+    house: str | None,
+    as_json: bool,
 ) -> int:
     """Find any entry that was changed, moved, added or taken out, and name the first.
 
@@ -95,11 +112,17 @@ def verify_command(
     several ledgers also whether each follows the one before it. Who may change the ledger and has its key can only be caught by
     what others have seen: --witness. Without --key a ledger's own word is taken for its key.
 
+    With --replay each ledger is also made again from its recordings, by the decoders and the game of this program: the head has
+    to be the same.
+
     LEDGER is only read, and may be written to meanwhile. Exit code 7 when anything is wrong.
     """
     seen = None if witness is None else Witnessed(witness)
     authority = None if certificates is None else Authority(certificates)
     reports = verify_days(ledgers, [key for given in keys for key in _keys(given)], seen)
+    if recordings:
+        for report in reports:
+            replay_into(report, recordings, house)
     for path, report in zip(ledgers, reports, strict=True):
         stamped = [] if authority is None else _stamped(path, report, authority)
         if as_json:
@@ -107,6 +130,8 @@ def verify_command(
             click.echo(msgspec.json.encode({"whole": report.whole, **msgspec.to_builtins(report), **more}).decode())
             continue
         _tell(report, trust=bool(keys), witness=seen is not None)
+        if recordings and report.whole:
+            click.echo("  replayed from its recordings, to the same head")
         if authority is not None:
             last = f"{stamped[-1].size} entries, at {stamped[-1].at} by {stamped[-1].by}" if stamped else "nothing"
             click.echo(f"  stamped  {last}")

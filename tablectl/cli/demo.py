@@ -1,64 +1,69 @@
-"""`tablectl demo`: recorded sessions through decoders, game, ledger, publisher and broker to a subscriber, who shows the table.
+"""`tablectl demo`: the live table on a virtual shoe and pad, and a subscriber who shows it.
 
-All of the live table but its devices, in one place. What is shown is what arrived over MQTT, never what the game knows; at the
-end of a session the two are compared, notice by notice.
+The real daemon runs as a process of its own and reads two pseudo-terminals, on which recorded sessions are played or random
+rounds are dealt. What is shown is what arrived over MQTT, never what the game knows; at the end of a session it is compared with
+the ledger, notice by notice.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import click
 from rich.console import Console
 from rich.live import Live
 
-from tablectl import __version__
 from tablectl.cli.broker_process import BrokerProcess
 from tablectl.cli.felt_view import HEIGHT, WIDTH, felt
+from tablectl.cli.live_table import SUPERVISOR, LiveTable
 from tablectl.cli.onlooker import Onlooker
-from tablectl.cli.replay import Speed
 from tablectl.cli.telling import SEVERITY, money, told
-from tablectl.errors import BrokerError
-from tablectl.game.table import Table
+from tablectl.emulator.device import VirtualDevice
+from tablectl.emulator.mistakes import MISTAKES
+from tablectl.emulator.table import EmulatedTable
+from tablectl.errors import BrokerError, TablectlError, UsageError
 from tablectl.game.view import TableView
-from tablectl.game.view import encode as encode_view
 from tablectl.houses import rules
-from tablectl.ledger.pin import Pin, Pinned, TableName
+from tablectl.instants import from_micros
+from tablectl.ledger.pin import TableName
 from tablectl.ledger.reader import Reader
-from tablectl.ledger.store import Ledger
 from tablectl.mqtt.address import Address
+from tablectl.mqtt.commands import ask
 from tablectl.mqtt.listener import Listener
-from tablectl.mqtt.publisher import Publisher
+from tablectl.mqtt.orders import RulingCommand
 from tablectl.notices import Alert, Notice, Outcome, RoundClosed
-from tablectl.notices import encode as encode_notice
-from tablectl.observations import encode as encode_observation
 from tablectl.recording.importers import open_log
 from tablectl.recording.native import profiles_of
 from tablectl.recording.player import paced
-from tablectl.recording.sources import observed
 from tablectl.resources import data_folder
-from tablectl.settings import digest_of
-from tablectl.shoe import profile as profiles
-from tablectl.shoe.decoder import Decoder
 
 __all__ = ["demo"]
 
 SESSIONS = {"fr": "French", "es": "Spanish"}
-SUSPENDED = "It ends suspended on purpose: the dealer drew on 17; a supervisor must rule."
+RULED = "The dealer drew on 17 on purpose; the table stood still until a supervisor had that card burned, over MQTT."
 PACE = 1.0
-"""Times as fast as recorded, where a person looks on: nearly half a minute in all."""
+"""Times as fast as recorded: nearly half a minute in all."""
+QUICKEST = 2.0
+"""Quicker, and two cards would follow one another faster than a hand deals, which the table says."""
 PAUSE = 1.5
 """Seconds, at the recorded speed, for which the end of a round, or a critical alert, stays to be read."""
+DEALT = 0.3
+"""Seconds between two things that a dealer does, where rounds are dealt."""
+SAID = frozenset({"evt", "prompt", "state", "status", "info"})
+"""The topics on which a table says how it stands; others are for the audit, and for commands."""
+SETTLES = 0.5
+"""Seconds for which what follows from the last of it is waited for."""
 PATIENCE = 10.0
 """Seconds for the broker to hand on what it was told; on a loopback port it needs milliseconds."""
 TALLEST = 24
@@ -67,30 +72,43 @@ TALLEST = 24
 Show = Callable[[Notice | TableView], None]
 
 
-@click.command(epilog="\b\nExample:\n  tablectl demo --house es --speed 0.5")
-@click.option("--house", type=click.Choice([*SESSIONS]), help="Show this session only.")
+@click.command(epilog="\b\nExamples:\n  tablectl demo --house es\n  tablectl demo --house lt --rounds 20 --wrong")
+@click.option(
+    "--house", type=click.Choice(rules.names()), help="Only this house's session; or where rounds are dealt, by its rules."
+)
+@click.option("--rounds", type=click.IntRange(min=1), help="Deal so many random rounds instead of the recorded sessions.")
+@click.option("--seed", type=int, default=2, show_default=True, help="The same seed deals the same rounds.")
+@click.option("--wrong", is_flag=True, help="The dealer makes a mistake now and then, on which a supervisor rules.")
+@click.option("--shoe", default="angel-eye-ii", show_default=True, metavar="PROFILE", help="The make of the shoe that deals.")
 @click.option(
     "--speed",
-    type=Speed(),
-    default=lambda: PACE if _watched() else "max",
-    metavar="N|max",
-    help=f"Times faster than recorded.  [default: {PACE:g} on a terminal, else max]",
+    type=click.FloatRange(min=0.1, max=QUICKEST),
+    default=PACE,
+    show_default=True,
+    metavar="N",
+    help=f"Times faster than recorded, at most {QUICKEST:g}.",
 )
-def demo(house: str | None, speed: float | None) -> None:
-    """Show a table at work, with no hardware and no configuration.
+def demo(house: str | None, rounds: int | None, seed: int, wrong: bool, shoe: str, speed: float) -> None:
+    """Show a live table at work, with no hardware and no configuration.
 
-    Two recorded sessions, a shoe and a dealer's pad each, run through decoders, rules and ledger to a Mosquitto of their own on a
-    loopback port. The table is drawn from what a subscriber there receives; where stdout is no terminal, it is told in lines.
+    The real daemon reads a virtual shoe and a virtual dealer's pad, on which two recorded sessions are played (or, with --rounds,
+    random rounds dealt); it publishes to a Mosquitto of its own on a loopback port. The table is drawn from what a subscriber
+    there receives; where stdout is no terminal, it is told in lines.
     """
-    names = [house] if house else [*SESSIONS]
+    if rounds is None and house is not None and house not in SESSIONS:
+        raise UsageError(f"there is no recorded session of {house}; give --rounds N to deal some", field="--house")
     with _ended_by_a_closed_terminal(), BrokerProcess() as broker:
-        click.echo(_introduction(names, broker.address))
-        if _watched() and speed is not None:
+        if rounds is not None:
+            plays: list[Play] = [_Dealt(house or "fr", shoe, rounds, seed, wrong)]
+        else:
+            plays = [_Recorded(name) for name in ([house] if house else SESSIONS)]
+        click.echo(_introduction(plays, broker.address))
+        if _watched():
             time.sleep(PAUSE / speed)  # the picture will stand before it
-        shown = [_show(name, broker.address, speed) for name in names]
+        shown = [_show(play, broker.address, speed) for play in plays]
     for session in shown:
         click.echo("\n" + "\n".join(_summary(session)))
-    click.echo("\n" + "\n".join(_next_steps(names[-1])))
+    click.echo("\n" + "\n".join(_next_steps(shown[-1].house)))
 
 
 @contextmanager
@@ -107,52 +125,117 @@ def _ended_by_a_closed_terminal() -> Iterator[None]:
 
 
 class Shown(NamedTuple):
-    """What was seen of a session, over MQTT: it ended in `phase`; `notices` all arrived once by id, `repeats` more than once."""
+    """What was seen of a table, over MQTT: it ended in `phase`; `notices` all arrived once by id, `repeats` more than once."""
 
+    title: str
     house: str
     rounds: list[RoundClosed]
     alerts: list[Alert]
     phase: str
     notices: int
     repeats: int
+    ruled: bool
 
 
-def _show(house: str, address: Address, speed: float | None) -> Shown:
-    """Replay a session and show what is heard of it. Raises `BrokerError` when not all of it arrives."""
-    path = data_folder("samples") / f"{house}.rec"
-    log = open_log(path)
-    found = {port: profiles.load(name) for port, name in profiles_of(log.header).items()}
-    house_file = rules.load(log.header.get("house", house))
-    pin = Pin(
-        software=f"tablectl {__version__}",
-        table=TableName("demo", "demo", house),
-        house=Pinned(house_file.house.name, house_file.digest),
-        language=house_file.house.language,
-        profiles={port: Pinned(file.profile.name, file.digest) for port, file in found.items()},
-        sources=(Pinned(path.name, digest_of(path)),),
-    )
-    table = Table(house_file.house)
-    click.echo(click.style(f"\nThe {SESSIONS[house]} session", bold=True))
+class Play(Protocol):
+    """What is shown: whose, on which makes of devices, and how the devices are made to speak."""
+
+    title: str
+    house: str
+
+    @property
+    def profiles(self) -> Mapping[str, str]:
+        """The makes of the devices, by port."""
+
+    def devices(self, folder: Path) -> AbstractContextManager[Mapping[str, VirtualDevice]]:
+        """The devices, in `folder`, while the context is entered."""
+
+    def go(self, watch: _Watch, speed: float) -> None:
+        """Let them speak, and have `watch` look on meanwhile."""
+
+
+class _Recorded:
+    """One of the recorded sessions, byte for byte and at its pace."""
+
+    def __init__(self, house: str) -> None:
+        self.house = house
+        self.title = f"The {SESSIONS[house]} session"
+        self._log = open_log(data_folder("samples") / f"{house}.rec")
+        self.profiles = profiles_of(self._log.header)
+        self._devices: Mapping[str, VirtualDevice] = {}
+
+    @contextmanager
+    def devices(self, folder: Path) -> Iterator[Mapping[str, VirtualDevice]]:
+        with ExitStack() as stack:
+            self._devices = {port: stack.enter_context(VirtualDevice(port, folder)) for port in self.profiles}
+            yield self._devices
+
+    def go(self, watch: _Watch, speed: float) -> None:
+        for chunk in paced(self._log, speed, watch.look, watch.clock):
+            self._devices[chunk.port].send(chunk.data)
+            watch.look(0.0)
+
+
+class _Dealt:
+    """Random rounds, as a dealer deals them who makes mistakes now and then, or none."""
+
+    def __init__(self, house: str, shoe: str, rounds: int, seed: int, wrong: bool) -> None:
+        self.house = house
+        self.title = f"{rounds} dealt round{'s' if rounds > 1 else ''}"
+        self.profiles = {"shoe": shoe, "pad": "dealer-pad"}
+        self._rounds = rounds
+        self._seed = seed
+        self._wrong = wrong
+        self._table: EmulatedTable | None = None
+
+    @contextmanager
+    def devices(self, folder: Path) -> Iterator[Mapping[str, VirtualDevice]]:
+        mistakes = tuple(MISTAKES) if self._wrong else ()
+        with EmulatedTable(
+            folder, self.house, self.profiles["shoe"], seed=self._seed, rounds=self._rounds, mistakes=mistakes, every=1,
+            supervisor=SUPERVISOR,
+        ) as table:  # fmt: skip
+            self._table = table
+            yield table.devices
+
+    def go(self, watch: _Watch, speed: float) -> None:
+        table = self._table
+        assert table is not None, "its devices come first"
+        table.pause = DEALT / speed
+        while table.dealer.closed < self._rounds and table.step() is not None:
+            watch.look(0.0)
+
+
+def _show(play: Play, address: Address, speed: float) -> Shown:
+    """Play it to a live table, and show what is heard of that. Raises `BrokerError` when not all of it arrives."""
+    name = TableName("demo", "demo", play.house)
+    click.echo(click.style(f"\n{play.title}", bold=True))
     with (
         tempfile.TemporaryDirectory(prefix="tablectl-demo-") as folder,
-        Listener(address, f"tablectl/v1/{pin.table}/#") as listener,
-        Ledger.create(Path(folder) / "ledger.db", pin) as ledger,
-        Publisher(ledger.path, address) as publisher,
+        Listener(address, f"tablectl/v1/{name}/#") as listener,
+        play.devices(Path(folder)) as devices,
+        LiveTable(Path(folder), name, play.house, play.profiles, devices, address) as table,
         _screen() as show,
     ):
-        publisher.wait_online(PATIENCE)
-        watch = _Watch(listener, show, 0.0 if speed is None else PAUSE / speed)
-        chunks = paced(log, speed, watch.look, watch.clock)
-        for seen in observed(chunks, {port: Decoder(file.profile, port) for port, file in found.items()}):
-            said = [encode_notice(notice) for notice in table.feed(seen.observation)]
-            ledger.append(encode_observation(seen.observation), said, encode_view(table))
-            ledger.commit()
-            publisher.wake()
-            watch.look(0.0)
-        if not publisher.drain(PATIENCE):
-            raise BrokerError(f"has not taken all notices: {publisher.trouble or 'no answer'}", where=str(address))
-        watch.see_out(ledger.path, address)
-    return watch.shown(house)
+        watch = _Watch(name, listener, show, PAUSE / speed if _watched() else 0.0)
+        play.go(watch, speed)
+        watch.look(SETTLES)
+        ruled = watch.is_suspended
+        if ruled:
+            _rule(address, name)
+            watch.look(SETTLES)
+        code = table.stop()
+        if code:
+            raise TablectlError(f"the table ended with exit code {code}: {table.last_words}")
+        watch.see_out(table.ledger, address)
+    return watch.shown(play, ruled=ruled)
+
+
+def _rule(address: Address, name: TableName) -> None:
+    """What `tablectl rule burn --by CHIEF7` does. Raises `BrokerError` when the table gives no answer."""
+    expires = from_micros(time.time_ns() // 1000 + 20_000_000)
+    order = RulingCommand(id=secrets.token_hex(16), expires=expires, do="burn", by=SUPERVISOR, reason="drawn on 17")
+    ask(address, name, "ruling", order, seconds=PATIENCE)
 
 
 class _Watch:
@@ -161,7 +244,8 @@ class _Watch:
     `pause` is in seconds, 0 to stop for nothing.
     """
 
-    def __init__(self, listener: Listener, show: Show, pause: float) -> None:
+    def __init__(self, name: TableName, listener: Listener, show: Show, pause: float) -> None:
+        self._base = f"tablectl/v1/{name}/"
         self._listener = listener
         self._show = show
         self._pause = pause
@@ -179,6 +263,8 @@ class _Watch:
         until = time.monotonic() + seconds
         while True:
             for heard in self._listener.turn(max(0.0, until - time.monotonic())):
+                if heard.topic.removeprefix(self._base).partition("/")[0] not in SAID:
+                    continue
                 what = self._onlooker.hear(heard.payload)
                 if what is not None and self._take(what):
                     until += self._pause
@@ -210,11 +296,16 @@ class _Watch:
         if [*onlooker.told.items()] != wanted:
             raise BrokerError(f"{len(wanted)} notices were told, not the same {len(onlooker.told)} arrived", where=str(address))
 
-    def shown(self, house: str) -> Shown:
+    @property
+    def is_suspended(self) -> bool:
+        """Whether the table waits for a ruling, as far as was heard."""
+        return self._onlooker.view is not None and self._onlooker.view.phase == "suspended"
+
+    def shown(self, play: Play, *, ruled: bool) -> Shown:
         """What was seen in all."""
-        onlooker = self._onlooker
-        phase = onlooker.view.phase if onlooker.view else ""
-        return Shown(house, self._rounds, self._alerts, phase, len(onlooker.told), onlooker.repeats)
+        heard = self._onlooker
+        phase = heard.view.phase if heard.view else ""
+        return Shown(play.title, play.house, self._rounds, self._alerts, phase, len(heard.told), heard.repeats, ruled)
 
 
 def _watched() -> bool:
@@ -252,18 +343,17 @@ def _in_lines(what: Notice | TableView) -> None:
         click.echo(line)
 
 
-def _introduction(names: list[str], address: Address) -> str:
-    who = " and ".join(f"the {SESSIONS[name]}" for name in names)
-    several = len(names) > 1
+def _introduction(plays: Sequence[Play], address: Address) -> str:
+    titles = " and ".join(play.title[0].lower() + play.title[1:] for play in plays)
     return click.wrap_text(
-        f"Replaying {who} recorded session{'s' if several else ''} through decoders, house rules and ledger to a Mosquitto of "
-        f"{'their' if several else 'its'} own at {address}; what you see is the table as a subscriber there hears it.",
+        f"A live table: the daemon reads a virtual shoe and pad, on which you see {titles}, and publishes to a Mosquitto of its "
+        f"own at {address}; what is shown is what a subscriber there hears.",
         width=78,
     )
 
 
 def _summary(session: Shown) -> Iterator[str]:
-    yield click.style(f"The {SESSIONS[session.house]} session, house {session.house}", bold=True)
+    yield click.style(f"{session.title}, house {session.house}", bold=True)
     for closed in session.rounds:
         sums = f"staked {money(closed.staked)}, returned {money(closed.returned)}, carried {money(closed.carried)}"
         yield f"  round {closed.number}: {sums}"
@@ -274,16 +364,17 @@ def _summary(session: Shown) -> Iterator[str]:
         yield f"  {click.style(f'! {alert.severity}: {alert.code}: {alert.text}', fg=SEVERITY[alert.severity], bold=True)}"
     if not session.alerts:
         yield "  no alerts"
-    if session.phase == "suspended":
-        yield f"  {SUSPENDED}"
+    if session.ruled:
+        yield f"  {RULED}"
 
 
 def _next_steps(house: str) -> Iterator[str]:
-    sample = data_folder("samples") / f"{house}.rec"
+    sample = data_folder("samples") / f"{house if house in SESSIONS else next(iter(SESSIONS))}.rec"
     if sample.is_relative_to(Path.cwd()):
         sample = sample.relative_to(Path.cwd())
     command = _called()
     yield "To try next:"
+    yield f"  {command} demo --rounds 5 --wrong"
     yield f"  {command} house show {house}"
     yield f"  {command} replay {shlex.quote(str(sample))} --json"
 
