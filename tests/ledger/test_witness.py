@@ -191,8 +191,9 @@ def test_a_key_of_any_other_name_vouches_for_every_table(tmp_path: Path) -> None
     "topic",
     ["tablectl/v1/hall/main/t08/audit/checkpoint", "tablectl/v1/hall/main/t07/audit", "x", "tablectl/v1/a/ b/t/audit/checkpoint"],
 )
-def test_a_checkpoint_on_another_topic_than_its_tables_is_refused(day: Day, topic: str) -> None:
-    assert witness_of(day).judge(topic, day.grown(5), seen=SEEN).verdict == "refused"
+def test_a_checkpoint_on_another_topic_than_its_tables_is_refused(tmp_path: Path, topic: str) -> None:
+    with Day(tmp_path / "day.db", Signer.make("any-table")) as day:
+        assert witness_of(day).judge(topic, day.grown(5), seen=SEEN).verdict == "refused"
 
 
 @settings(max_examples=200)
@@ -352,6 +353,7 @@ def test_a_new_day_that_does_not_follow_what_was_seen_is_refused(days: Days, how
     with days.next(claimed) as second:
         judged = show(days.witness, second.grown(3))
         assert judged.verdict == "refused"
+        assert ("that follows none" in judged.why) == (how == "nothing")
         assert judged.lines[0].note
         show(days.witness, days.first.grown(1))
         assert size(days.witness) == 17  # the table's true ledger is witnessed on
@@ -440,11 +442,12 @@ def test_a_line_that_lacks_only_its_end_is_whole(day: Day, tmp_path: Path) -> No
     assert [(line.note is not None, line.torn) for _, line in lines(kept)] == [(True, False), (False, True)]
 
 
-def test_a_line_that_was_damaged_is_named(day: Day, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines_damaged", [1, 2])
+def test_a_line_that_was_damaged_is_named(day: Day, tmp_path: Path, lines_damaged: int) -> None:
     kept = tmp_path / "witness.jsonl"
     for _ in range(3):
         taken(kept, witness_of(day), day.grown(10))
-    kept.write_bytes(kept.read_bytes().replace(b'"seen"', b'"seem"', 2))
+    kept.write_bytes(kept.read_bytes().replace(b'"seen"', b'"seem"', lines_damaged))
     with pytest.raises(InputError, match=r"witness\.jsonl:1: is no line of a witness"):
         WitnessFile(kept, now=SEEN)
 
