@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from tests.benchmarks import decoding, feeding, replaying
+from tests.benchmarks import decoding, feeding, latency, replaying
 
-PARTS = ("feed", "decode", "replay")
+PARTS = ("feed", "decode", "replay", "latency")
 ROUNDS = [1000, 3000, 10000]
 
 
@@ -22,10 +22,13 @@ def main(args: Sequence[str]) -> int:
     """Measure what is asked for, and print it."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"which to run, of {', '.join(PARTS)}; else all")
-    parser.add_argument("--house", action="append", metavar="HOUSE", help="for feed and replay: fr, es, lt; else all, and fr")
+    parser.add_argument(
+        "--house", action="append", metavar="HOUSE", help="for feed, replay and latency: fr, es, lt; else all, and fr"
+    )
     parser.add_argument("--rounds", type=int, nargs="+", default=ROUNDS, metavar="N", help="rounds of each replay")
     parser.add_argument("--turns", type=int, default=15, metavar="N", help="how many ratios the median is of")
     parser.add_argument("--slices", type=int, default=10, metavar="N", help="slices of each side in a turn")
+    parser.add_argument("--cards", type=int, default=latency.CARDS, metavar="N", help="cards of the latency")
     given = parser.parse_args(args)
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
@@ -40,6 +43,8 @@ def main(args: Sequence[str]) -> int:
         found["decode"] = decoding.measure(given.turns, given.slices)
     if "replay" in parts:
         found["replay"] = replaying.measure((given.house or ["fr"])[0], given.rounds, _tell)
+    if "latency" in parts:
+        found["latency"] = latency.measure((given.house or ["fr"])[0], given.cards, _tell)
     found["seconds"] = round(time.monotonic() - began, 1)
     print(json.dumps(found, indent=2))
     return 0

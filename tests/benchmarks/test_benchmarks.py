@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, Any]:
-    small = ["--turns", "1", "--slices", "1", "--rounds", "3", "12"]
+    small = ["--turns", "1", "--slices", "1", "--rounds", "3", "12", "--cards", "20"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *small], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
@@ -48,3 +48,11 @@ def test_a_replay_is_measured_at_each_length(figures: dict[str, Any]) -> None:
     assert 0 < short["observations"] < long["observations"] < long["ledger_entries"]
     assert 20 < short["peak_mib"] < 200  # an interpreter with our imports, not the measuring process
     assert long["rounds_per_second"] > 0
+
+
+def test_a_card_is_timed_on_both_ways(figures: dict[str, Any]) -> None:
+    found = figures["latency"]
+    assert found["cards"] == 20
+    for side in ("table", "bare", "bare_on_disk"):
+        assert 0 < found[side]["p50"] <= found[side]["p99"] <= found[side]["most"]
+    assert found["table"]["p50"] < 1000  # far from any bar: the machine may be busy
