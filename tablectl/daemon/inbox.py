@@ -26,6 +26,7 @@ class Inbox:
         self._queue: queue.Queue[Event | None] = queue.Queue(room)
         self._closed = threading.Event()
         self._full = threading.Event()
+        self._called = False
 
     def put(self, event: Event) -> None:
         """Add an event, and wait for room. Once the inbox is closed, what has no room is lost."""
@@ -39,16 +40,21 @@ class Inbox:
                     return
 
     def wake(self) -> None:
-        """Have `take` return: there is something to do besides events."""
-        with suppress(queue.Full):  # then it returns anyway
-            self._queue.put_nowait(None)
+        """Have `take` return: there is something to do besides events. Until then another call adds nothing."""
+        if not self._called:
+            self._called = True
+            with suppress(queue.Full):  # then it returns anyway
+                self._queue.put_nowait(None)
 
     def take(self, seconds: float) -> Event | None:
         """The next event, waiting at most `seconds` for it. None: there is none, or somebody called."""
         try:
-            return self._queue.get(timeout=seconds) if seconds > 0 else self._queue.get_nowait()
+            event = self._queue.get(timeout=seconds) if seconds > 0 else self._queue.get_nowait()
         except queue.Empty:
-            return None
+            event = None
+        if event is None:
+            self._called = False  # before what there is to do is looked at
+        return event
 
     def was_full(self) -> bool:
         """Whether somebody had to wait for room since this was asked last."""

@@ -47,6 +47,8 @@ LOOK: Final = 0.2
 """Seconds for which the game waits for an event before it looks at what is due."""
 GROUP: Final = 64
 """Events that may go into one commit, where so many wait."""
+ORDERS: Final = 4
+"""Commands that may be carried out, a commit each, before the devices are looked at again."""
 LAST_WORDS: Final = 2.0
 """Seconds for which the devices' threads may deliver what they have read, when the table stops."""
 START_SECONDS: Final = 60.0
@@ -83,6 +85,7 @@ class Daemon:
         self._profiles: dict[str, Profile] = {}
         self._stopping = False
         self._reload = False
+        self._ordered = False  # there may be more commands than were carried out
         self._pending: ConfigFile | None = None
         self._reported = ""
         self._unwritten: str | None = None
@@ -151,7 +154,7 @@ class Daemon:
         if table.is_choked:
             time.sleep(LOOK)  # the devices wait, aloud, until the disk takes what there is
         else:
-            event = self._inbox.take(LOOK)
+            event = self._inbox.take(0.0 if self._ordered else LOOK)
             now = time.monotonic()
             for _ in range(GROUP):
                 if event is None:
@@ -161,7 +164,12 @@ class Daemon:
             if event is not None:
                 self._take(table, event, now)
         self._commit(table, outlets)
-        while not table.is_choked and (order := outlets.order()) is not None:
+        self._ordered = False
+        for _ in range(0 if table.is_choked else ORDERS):
+            order = outlets.order()
+            self._ordered = order is not None
+            if order is None:
+                break
             self._carry_out(table, outlets, order)
         if table.tend(now):
             outlets.wake()
