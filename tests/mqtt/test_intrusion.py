@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tablectl.instants import from_micros
 from tablectl.ledger.pin import TableName
@@ -111,7 +112,7 @@ def body(name: str = "1", **changes: Any) -> bytes:
 
 
 def signed(name: str = "1", **changes: Any) -> bytes:
-    return sealed(body(name, **changes), topic=RULING.decode(), person="CHIEF7", key=KEY)
+    return sealed_for(body(name, **changes))
 
 
 def sound(url: str, name: str = "sound", seconds: float = 20.0, **changes: Any) -> dict[str, Any]:
@@ -122,21 +123,29 @@ def sound(url: str, name: str = "sound", seconds: float = 20.0, **changes: Any) 
 
 
 NESTED = b'{"id":"1","by":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
-ATTEMPTS: list[tuple[str, bytes, str]] = [
-    ("unsigned", body(), "unsigned"),
-    ("somebody else's signature", sealed(body(), topic=RULING.decode(), person="CHIEF7", key=OTHERS_KEY), "bad_signature"),
-    ("for another table", sealed(body(), topic="tablectl/v1/a/b/d/cmd/ruling", person="CHIEF7", key=KEY), "bad_signature"),
-    ("nested 10,000 deep", NESTED, "malformed"),
-    ("nested 10,000 deep and signed", sealed(NESTED, topic=RULING.decode(), person="CHIEF7", key=KEY), "malformed"),
-    ("no UTF-8", b'{"id":"\xff\xfe"}', "malformed"),
-    ("no UTF-8 and signed", sealed(b"\xff\xfe", topic=RULING.decode(), person="CHIEF7", key=KEY), "malformed"),
-    ("too long by a byte", b" " * 65_537, "too_long"),
-    ("expired", sealed(body(expires="2026-01-01T00:00:00Z"), topic=RULING.decode(), person="CHIEF7", key=KEY), "expired"),
-]
 
 
-@pytest.mark.parametrize(("payload", "reason"), [case[1:] for case in ATTEMPTS], ids=[case[0] for case in ATTEMPTS])
-def test_one_attempt_is_refused_recorded_and_acts_on_nothing(payload: bytes, reason: str, broker: Broker) -> None:
+def sealed_for(payload: bytes, topic: bytes = RULING, key: Ed25519PrivateKey = KEY) -> bytes:
+    return sealed(payload, topic=topic.decode(), person="CHIEF7", key=key)
+
+
+ATTEMPTS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "unsigned": (body, "unsigned"),
+    "somebody else's signature": (lambda: sealed_for(body(), key=OTHERS_KEY), "bad_signature"),
+    "for another table": (lambda: sealed_for(body(), b"tablectl/v1/a/b/d/cmd/ruling"), "bad_signature"),
+    "nested 10,000 deep": (lambda: NESTED, "malformed"),
+    "nested 10,000 deep and signed": (lambda: sealed_for(NESTED), "malformed"),
+    "no UTF-8": (lambda: b'{"id":"\xff\xfe"}', "malformed"),
+    "no UTF-8 and signed": (lambda: sealed_for(b"\xff\xfe"), "malformed"),
+    "too long by a byte": (lambda: b" " * 65_537, "too_long"),
+    "expired": (lambda: sealed_for(body(expires="2026-01-01T00:00:00Z")), "expired"),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_one_attempt_is_refused_recorded_and_acts_on_nothing(attempt: str, broker: Broker) -> None:
+    made, reason = ATTEMPTS[attempt]
+    payload = made()
     with LiveDesk(broker.url) as desk, Intruder(broker.port) as intruder:
         intruder.publish(RULING, payload, qos=1)
         desk.wait(lambda: desk.count == 1)
@@ -219,20 +228,21 @@ def test_a_command_that_is_replayed_is_done_once(broker: Broker) -> None:
         assert [record.reason for record in refused] == ["id_used"]
 
 
-FLOOD = [
-    (RULING, body()),
-    (RULING, sealed(body(), topic=RULING.decode(), person="CHIEF7", key=OTHERS_KEY)),
-    (f"{BASE}/cmd/ack".encode(), b"\xff" * 40),
-    (f"{BASE}/cmd/whatever/you/like".encode(), b"{}"),
-    (f"{BASE}/cmd/bet/CHIEF7".encode(), b'{"id":"1","amount":'),
-]
+def flood_of() -> list[tuple[bytes, bytes]]:
+    return [
+        (RULING, body()),
+        (RULING, sealed_for(body(), key=OTHERS_KEY)),
+        (f"{BASE}/cmd/ack".encode(), b"\xff" * 40),
+        (f"{BASE}/cmd/whatever/you/like".encode(), b"{}"),
+        (f"{BASE}/cmd/bet/CHIEF7".encode(), b'{"id":"1","amount":'),
+    ]
 
 
 @pytest.mark.parametrize("qos", [0, 1])
 def test_ten_thousand_commands_a_second_stop_nothing(qos: int, broker: Broker) -> None:
     """Somebody who may is answered all the while; the game's thread is never held up; a dozen records tell of it."""
     seconds = 4.0
-    asked = msgspec.json.encode(Flood(broker.port, FLOOD, a_second=10_000, seconds=seconds, qos=qos))
+    asked = msgspec.json.encode(Flood(broker.port, flood_of(), a_second=10_000, seconds=seconds, qos=qos))
     command = [sys.executable, "-m", "tests.mqtt.flood"]
     answered: list[float] = []
     with LiveDesk(broker.url) as desk:
