@@ -162,24 +162,29 @@ class Signer:
                 file.write(self._text() + "\n")
                 file.flush()
                 os.fsync(descriptor)
+            folder = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)  # else a power cut may take the new file's name, and with it what was signed
+            finally:
+                os.close(folder)
         except OSError as error:
             with suppress(OSError):
                 path.unlink()
             raise ConfigError(f"the key cannot be written: {error.strerror}", where=str(path)) from None
 
     def sign(self, note: Note) -> Note:
-        """The note with this key's signature over its text. Raises `ValueError` for a witness's key."""
+        """The note with this key's signature over its text. Raises `ConfigError` for a witness's key."""
         if self.verifier.use != SIGNS:
-            raise ValueError("a witness's key cosigns, with the time")
+            raise ConfigError(f"{self.verifier.name} is a witness's key, which cosigns and signs no ledger")
         return self._signed(note, self._key.sign(note.text.encode()))
 
     def cosign(self, note: Note, seconds: int) -> Note:
         """The note with this witness's signature at that time, in whole seconds since 1970 UTC.
 
-        Raises `ValueError` for a key that is no witness's.
+        Raises `ConfigError` for a key that is no witness's.
         """
         if self.verifier.use != COSIGNS:
-            raise ValueError("this key signs, and does not cosign")
+            raise ConfigError(f"{self.verifier.name} signs ledgers, and is no witness's key")
         return self._signed(note, seconds.to_bytes(_TIME, "big") + self._key.sign(_cosigned(note.text.encode(), seconds)))
 
     def _signed(self, note: Note, signature: bytes) -> Note:

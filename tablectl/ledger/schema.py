@@ -10,6 +10,7 @@ are other connections, one a thread, and see committed entries only.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from urllib.parse import quote
 from tablectl.errors import LedgerError
 from tablectl.ledger import chain
 
-__all__ = ["BUSY_SECONDS", "ROWS", "check", "connect", "expected_layout", "faults", "lay_out", "layout"]
+__all__ = ["BUSY_SECONDS", "ROWS", "archived", "check", "connect", "expected_layout", "faults", "lay_out", "layout"]
 
 APPLICATION = 0x7461626C
 """`tabl`: what SQLite's header says whose file this is."""
@@ -86,6 +87,15 @@ _MEANINGS = {
 }
 
 
+def archived(path: Path) -> bool:
+    """Whether a file was closed cleanly and lies in a folder in which we may not write: an archive, or a table's to an inspector.
+
+    SQLite would have to write beside it.
+    """
+    writable = os.access(path.absolute().parent, os.W_OK, effective_ids=True)
+    return not writable and not path.with_name(path.name + "-wal").exists()
+
+
 @contextmanager
 def faults(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system complain of into a `LedgerError` that names the ledger."""
@@ -109,10 +119,13 @@ def connect(path: Path, *, read_only: bool = False, durable: bool = False, patie
     """Open a connection to an existing file, for the calling thread alone. Call it within `faults`.
 
     `read_only` connections refuse every change; they still open the file for writing where they may, so that the last one to
-    close clears the write-ahead log away. `durable` commits reach the disk before they return; others survive a crash of the
-    program, not a power cut. A write waits `patience` seconds for another connection's.
+    close clears the write-ahead log away. One that is `archived` is read as it lies there. `durable` commits reach the disk
+    before they return; others survive a crash of the program, not a power cut. A write waits `patience` seconds for another
+    connection's.
     """
     address = f"file:{quote(str(path))}?mode=rw"
+    if read_only and archived(path):
+        address = f"file:{quote(str(path))}?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=patience)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")

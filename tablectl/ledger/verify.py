@@ -173,7 +173,7 @@ class _Day:
         for (line,) in connection.execute("PRAGMA integrity_check(10)").fetchall():
             if line != "ok":
                 self.fault(None, f"the file is damaged: {str(line).splitlines()[0]}")
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        if not schema.archived(self.path) and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self.fault(None, "the file's head is not as it was written: no write-ahead log")
         there, due = schema.layout(connection), schema.expected_layout()
         for kind, name, _ in sorted(there ^ due):

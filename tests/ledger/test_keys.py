@@ -69,9 +69,9 @@ def test_a_witness_signs_text_and_time(tmp_path: Path) -> None:
     assert witness.verifier.seconds(forged) is None
     witness.save(tmp_path / "w.key")
     assert Signer.load(tmp_path / "w.key").verifier == witness.verifier
-    with pytest.raises(ValueError, match="cosigns"):
+    with pytest.raises(ConfigError, match="cosigns"):
         witness.sign(note)
-    with pytest.raises(ValueError, match="does not cosign"):
+    with pytest.raises(ConfigError, match="no witness's key"):
         Signer.make("log", SIGNS).cosign(note, 1)
 
 

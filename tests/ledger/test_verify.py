@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from tablectl.errors import InputError
 from tablectl.ledger.checkpoint import Checkpoint, succession
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.pin import Follows
-from tablectl.ledger.reader import Entry
+from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.store import Ledger
 from tablectl.ledger.verify import verify, verify_days
 from tablectl.ledger.witnessed import Witnessed
@@ -177,6 +179,31 @@ def _nothing(path: Path) -> None:
 def test_what_is_no_ledger_is_said_to_be_none(make: Callable[[Path], object], fault: str, tmp_path: Path) -> None:
     make(tmp_path / "x.db")
     assert words(tmp_path / "x.db") == [f"None: {fault}"] or fault in words(tmp_path / "x.db")[0]
+
+
+@pytest.fixture
+def archive(day: Day) -> Iterator[Path]:
+    """The day in a folder in which nobody may write, and a user who is not its owner."""
+    folder = Path(tempfile.mkdtemp())
+    shutil.copy(day.path, folder / "day.db")
+    (folder / "day.db").chmod(0o444)
+    folder.chmod(0o555)
+    mine = os.geteuid()
+    if mine == 0:
+        os.seteuid(65534)
+    try:
+        yield folder / "day.db"
+    finally:
+        os.seteuid(mine)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_who_may_only_read_can_verify(archive: Path) -> None:
+    assert words(archive) == []
+    with Reader(archive) as reader:
+        assert reader.last() == 142
+    assert os.listdir(archive.parent) == ["day.db"]
 
 
 # Days that follow each other
