@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import struct
 import termios
 import threading
@@ -20,8 +21,6 @@ from tablectl.errors import DeviceError
 
 __all__ = ["VirtualDevice"]
 
-SETTLES = 0.002
-"""Seconds that the kernel may take to hand written bytes to the reading side; it is microseconds on an idle machine."""
 LOOK = 0.0005
 READ = 65536
 
@@ -84,29 +83,26 @@ class VirtualDevice:
         return data
 
     def waiting(self) -> int:
-        """How many bytes the host could read and has not read; 0 when the device is unplugged.
-
-        Of much that waits, only a part is counted; a byte that was sent just now may not be seen yet.
-        """
+        """How many bytes the host could read and has not; 0 when the device is unplugged. Of very many, a part is counted."""
         with self._lock:
             if not self.plugged:
                 return 0
             self._listen()
+            # To be asked makes the kernel hand over what is on its way: by itself, it takes its time on a busy machine.
+            asked = select.poll()
+            asked.register(self._slave, select.POLLIN)
+            if not asked.poll(0):
+                return 0
             return int(struct.unpack("i", fcntl.ioctl(self._slave, termios.FIONREAD, b"\0" * 4))[0])
 
     def drained(self, patience: float = 0.0) -> bool:
         """Wait up to `patience` seconds until the host has read everything; whether it has."""
         deadline = time.monotonic() + patience
-        settled = time.monotonic() + SETTLES
-        while True:
-            left, now = self.waiting(), time.monotonic()
-            if not left and now >= settled:
-                return True
-            if left and now >= deadline:
+        while self.waiting():
+            if time.monotonic() >= deadline:
                 return False
-            if left:
-                settled = now + LOOK  # a full line is handed over piece by piece
             time.sleep(LOOK)
+        return True
 
     def opened(self, patience: float = 0.0) -> bool:
         """Wait up to `patience` seconds until a process that can be seen has the port open; whether one has."""

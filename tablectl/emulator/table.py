@@ -152,7 +152,6 @@ class EmulatedTable:
 
     def unplug(self, port: str) -> bool:
         """Take a device away; whether the host had read all. What it had not is in doubt."""
-        self._wait(PART)  # what was written last may be on its way through the kernel yet
         read = self._look(port)
         self.devices[port].unplug()
         self.account.lost(port)

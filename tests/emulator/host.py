@@ -56,6 +56,8 @@ class Host:
         port = self._open[descriptor]
         try:
             data = os.read(descriptor, 4096)
+        except BlockingIOError:
+            return
         except OSError:
             data = b""
         decoder = self._decoders[port]

@@ -103,7 +103,6 @@ def test_it_knows_when_a_host_has_it_open(device: VirtualDevice) -> None:
 def test_it_knows_when_a_host_throws_away_what_was_sent(device: VirtualDevice) -> None:
     port = opened(device.path)
     device.send(b"lost")
-    time.sleep(0.01)
     assert device.waiting() == 4
     assert device.thrown_away == 0
     termios.tcflush(port, termios.TCIFLUSH)
