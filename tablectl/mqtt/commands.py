@@ -2,10 +2,11 @@
 
 The ear is a thread and a connection of its own, so that whoever floods it does not hold back what the table tells. It judges
 what arrives (`tablectl.mqtt.judgement`), answers at once what is refused, and puts the rest into one queue of at most `WAITING`
-for the game's thread; when that is full the answer is `busy`. What is refused goes there too, as records for the ledger, of
-which there are few however much is refused (`tablectl.mqtt.records`): a flood costs the game's thread nothing, and an order
-does not wait behind it there. It keeps no session on the broker: a command that was sent while the table was not there is never
-done later. An answer that is lost with a connection is not sent again by itself: who asks again under the same id gets it.
+for the game's thread; when that is full, or a person is too fast (`tablectl.mqtt.pace`), the answer is `busy`. What is refused
+goes there too, as records for the ledger, of which there are few however much is refused (`tablectl.mqtt.records`): a flood
+costs the game's thread nothing, and an order does not wait behind it there. It keeps no session on the broker: a command that
+was sent while the table was not there is never done later. An answer that is lost with a connection is not sent again by
+itself: who asks again under the same id gets it.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from tablectl.mqtt.address import Address
 from tablectl.mqtt.client import NOBODY_LISTENS, Lost, Refused
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.identity import Trust, sealed
-from tablectl.mqtt.judgement import Arrived, Order, Refusal, Reply, judge
+from tablectl.mqtt.judgement import Arrived, Order, Refusal, Reply, judge, printed
 from tablectl.mqtt.orders import Command, reply_topic
+from tablectl.mqtt.pace import A_MINUTE, FLOOD, Pace
 from tablectl.mqtt.records import Refusals
 from tablectl.mqtt.records import Refused as RefusedRecord
 from tablectl.mqtt.talk import Talk, open_talk
@@ -77,6 +79,7 @@ class Commands:
         self._logged: deque[float] = deque(maxlen=_LOGGED)
         self._unlogged = 0
         self._refusals = Refusals()
+        self._pace = Pace()
         self._aloud = (0.0, 0)
         self._changed = threading.Condition()
         self._orders: deque[Order] = deque()  # under _changed, and so are the records
@@ -166,10 +169,27 @@ class Commands:
             while talk.arrived:
                 self._judge(talk, talk.arrived.popleft())
             self._hand_over(self._refusals.due(_now()))
+            if talk.hears != (topics := self._topics(_now())):
+                talk.hear(topics)
+
+    def _topics(self, now: int) -> list[str]:
+        """All commands; or, while somebody floods, those of whom the table knows, but for him."""
+        deaf = self._pace.deaf(now)
+        if not deaf:
+            return [f"{self._base}/cmd/#"]
+        return [f"{self._base}/cmd/+", *(f"{self._base}/cmd/+/{name}" for name in sorted(self._trust.people) if name not in deaf)]
 
     def _judge(self, talk: Talk, arrived: Arrived) -> None:
         now = _now()
+        name, slash, person = arrived.topic[len(self._base) + 5 :].partition("/")
+        if slash and self._trust.vouched and not self._pace.hears(person, now):
+            flood = f"more than {FLOOD} in a second: not listened to for a while"
+            self._refuse(talk, Refusal(name, None, "busy", flood, None, printed(person, 80), "certificate"), arrived.payload, now)
+            return
         judged = judge(arrived, base=self._base, now=now, trust=self._trust)
+        if isinstance(judged, Order) and not self._pace.admits(judged.command.by, judged.digest, now):
+            order, slow = judged, f"more than {A_MINUTE} a minute"
+            judged = Refusal(order.name, order.command.id, "busy", slow, order.reply, order.command.by, order.vouched)
         if isinstance(judged, Order):
             with self._changed:
                 waits = len(self._orders) < WAITING

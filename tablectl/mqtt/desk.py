@@ -27,7 +27,7 @@ from tablectl.observations import Ack, Observation, Ruling
 __all__ = ["MOST_KEPT", "Desk"]
 
 MOST_KEPT: Final = 1000
-"""How many responses are kept at a time."""
+"""How many responses to one person are kept at a time."""
 _INTERRUPTED: Final = "the table stopped meanwhile; whether it was done is not known"
 
 _encode = msgspec.json.Encoder().encode
@@ -55,7 +55,7 @@ class Desk:
         self._record = record or (lambda _: None)
         self._device = device or (lambda _: "read_only")
         self._refusals = Refusals()
-        self._kept: OrderedDict[str, tuple[int, bytes, bytes]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[int, bytes, bytes, str]] = OrderedDict()
 
     def carry_out(self, order: Order, *, at: str | None, now: int) -> bytes:
         """Do what an order says, and give the response; to a repeat, the one it had.
@@ -66,17 +66,17 @@ class Desk:
         command = order.command
         known = self._kept.get(command.id)
         if known is not None:
-            _, digest, response = known
+            _, digest, response, _ = known
             if digest == order.digest:
                 return response
             return self._refuse(order, "id_used", "another command had it", at, now)
         if order.expires <= now:
             return self._refuse(order, "expired", "it had to wait", at, now)
-        if not self._has_room(now):
+        if not self._has_room(command.by, now):
             return self._refuse(order, "busy", "too many commands in too short a time", at, now)
         observation = command.observation(at)
         self._record(encode(_taken(order, at, observed=observation is not None)))
-        self._keep(command.id, order.expires, order.digest, refusal(command.id, "interrupted", _INTERRUPTED))
+        self._keep(command.id, order.expires, order.digest, refusal(command.id, "interrupted", _INTERRUPTED), command.by)
         if observation is not None:
             finish = self._watch(command.id, observation)
             response = finish(self._feed(observation))
@@ -87,7 +87,7 @@ class Desk:
                 response = self._refuse(order, reason, "", at, now)
             else:
                 response = _encode(Response(id=command.id, done=True))
-        self._keep(command.id, order.expires, order.digest, response)
+        self._keep(command.id, order.expires, order.digest, response, command.by)
         return response
 
     def remember(self, record: bytes, observation: Observation | None, now: int) -> Callable[[Sequence[bytes]], object]:
@@ -100,11 +100,11 @@ class Desk:
         if not isinstance(taken, Taken) or (expires := to_micros(taken.expires)) <= now:
             return lambda _: None
         name, digest = taken.id, bytes.fromhex(taken.digest)
-        self._keep(name, expires, digest, refusal(name, "interrupted", _INTERRUPTED))
+        self._keep(name, expires, digest, refusal(name, "interrupted", _INTERRUPTED), taken.person)
         if not taken.observed or observation is None:
             return lambda _: None
         finish = self._watch(name, observation)
-        return lambda lines: self._keep(name, expires, digest, finish(lines))
+        return lambda lines: self._keep(name, expires, digest, finish(lines), taken.person)
 
     def sit_down(self, table: Table) -> None:
         """Carry out what is ordered from now on at another table: the next day's, which took this one's standing over."""
@@ -115,13 +115,15 @@ class Desk:
         for body in self._refusals.due(now, at_once=at_once):
             self._record(body)
 
-    def _keep(self, name: str, expires: int, digest: bytes, response: bytes) -> None:
-        self._kept[name] = (expires, digest, response)
+    def _keep(self, name: str, expires: int, digest: bytes, response: bytes, by: str) -> None:
+        self._kept[name] = (expires, digest, response, by)
 
-    def _has_room(self, now: int) -> bool:
-        if len(self._kept) >= MOST_KEPT:
-            self._kept = OrderedDict((name, kept) for name, kept in self._kept.items() if kept[0] > now)
-        return len(self._kept) < MOST_KEPT
+    def _has_room(self, by: str, now: int) -> bool:
+        """Where many are kept, each person has room of his own: nobody can use up that of the others."""
+        if len(self._kept) < MOST_KEPT:
+            return True
+        self._kept = OrderedDict((name, kept) for name, kept in self._kept.items() if kept[0] > now)
+        return sum(kept[3] == by for kept in self._kept.values()) < MOST_KEPT
 
     def _refuse(self, order: Order, reason: str, detail: str, at: str | None, now: int) -> bytes:
         def made() -> Refused:

@@ -19,7 +19,7 @@ from tablectl.mqtt.identity import SignedCommand, Trust, Vouched, opened, verifi
 from tablectl.mqtt.orders import COMMANDS, LONGEST, MOST_SECONDS, Command, Reason, TableCommand, refusal
 from tablectl.observations import explain
 
-__all__ = ["Arrived", "Order", "Refusal", "Reply", "judge"]
+__all__ = ["Arrived", "Order", "Refusal", "Reply", "judge", "printed"]
 
 
 class Reply(NamedTuple):
@@ -155,11 +155,11 @@ class _Case:
             vouched_so_far = self.vouched
             return Refusal(
                 self.name,
-                _printed(self.head.id, 64),
+                printed(self.head.id, 64),
                 no.reason,
                 no.detail[:200],
                 self.reply,
-                _printed(person, 80),
+                printed(person, 80),
                 vouched_so_far,
             )
         assert self.body is not None
@@ -234,7 +234,8 @@ class _Case:
             raise _No("not_allowed", f"this person may not: {self.name}")
 
 
-def _printed(text: str | None, most: int) -> str | None:
+def printed(text: str | None, most: int) -> str | None:
+    """Text for a record, if it can be printed and has at most so many characters."""
     return text if text and len(text) <= most and text.isprintable() else None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, Final
 
 from paho.mqtt.client import Client, error_string
@@ -36,9 +37,10 @@ _ANSWER_SECONDS: Final = 60
 class Talk:
     """A connection that has subscribed to `topics`, from the broker's word for that on. Raises `Lost`, `Silent`, `Refused`.
 
-    `wake` is a descriptor that becomes readable when `turn` shall return. `arrived` are the messages that were not yet taken.
-    `acknowledged` is what the broker said of each message that was published, by its number. Where `wake` is given we are a table
-    to which strangers write: then a message of more than `LONGEST` bytes has no payload, and nobody asks what was acknowledged.
+    `wake` is a descriptor that becomes readable when `turn` shall return. `arrived` are the messages that were not yet taken,
+    `hears` the topics to which it listens at the moment. `acknowledged` is what the broker said of each message that was
+    published, by its number. Where `wake` is given we are a table to which strangers write: then a message of more than `LONGEST`
+    bytes has no payload, and nobody asks what was acknowledged.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Talk:
         self.arrived: deque[Arrived] = deque()
         self.acknowledged: dict[int, ReasonCode] = {}
         self._topics = topics
+        self.hears = [topics]
         self._wake = wake
         self._ready = False
         self._trouble: Lost | None = None
@@ -111,6 +114,19 @@ class Talk:
             raise self._trouble or Lost(error_string(sent.rc))
         return sent.mid
 
+    def hear(self, topics: Sequence[str]) -> None:
+        """Listen to these topics, and to no other any more. Raises `Lost`."""
+        more = [topic for topic in topics if topic not in self.hears]
+        over = [topic for topic in self.hears if topic not in topics]
+        try:
+            if more:  # first: nothing falls in between
+                self._subscribe(more)
+            if over:
+                self._client.unsubscribe(over)
+        except Exception as error:
+            raise Lost(f"the client failed: {error!r}") from error
+        self.hears = [*topics]
+
     def close(self) -> None:
         """Hang up."""
         self._line.close()
@@ -122,11 +138,16 @@ class Talk:
         refused = refusal_of(reason, v5=self.v5)
         if refused is not None:
             self._trouble = refused
-        elif self.v5:
-            # As published: so that a command which somebody retains is seen for what it is at once, not only at the next start.
-            client.subscribe(self._topics, options=SubscribeOptions(qos=QOS, noLocal=True, retainAsPublished=True))
         else:
-            client.subscribe(self._topics, QOS)
+            self._subscribe(self.hears)
+
+    def _subscribe(self, topics: Sequence[str]) -> None:
+        if self.v5:
+            # As published: so that a command which somebody retains is seen for what it is at once, not only at the next start.
+            options = SubscribeOptions(qos=QOS, noLocal=True, retainAsPublished=True, retainHandling=2 if self._ready else 0)
+            self._client.subscribe([(topic, options) for topic in topics])
+        else:
+            self._client.subscribe([(topic, QOS) for topic in topics])
 
     def _on_subscribe(self, client: Client, data: Any, mid: int, reasons: list[ReasonCode], properties: Any) -> None:
         refused = [reason for reason in reasons if reason.is_failure]
