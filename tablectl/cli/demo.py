@@ -374,7 +374,7 @@ def _next_steps(house: str) -> Iterator[str]:
         sample = sample.relative_to(Path.cwd())
     command = _called()
     yield "To try next:"
-    yield f"  {command} demo --rounds 5 --wrong"
+    yield f"  {command} demo --rounds 2 --wrong"
     yield f"  {command} house show {house}"
     yield f"  {command} replay {shlex.quote(str(sample))} --json"
 

