@@ -2,8 +2,8 @@
 
 First what the broker retains, since it may have forgotten it: the pin, the state, the last prompt it was told, the ledger's
 checkpoint, and that the table is online. Then every notice behind the cursor, in the ledger's order. Whenever there is no
-notice to tell, the state, if it changed, at most ten times a second; in an endless stream of notices at least once a second. A
-new checkpoint goes out at once.
+notice to tell, a new checkpoint, and the state, if it changed, at most ten times a second; in an endless stream of notices both
+are told all the same, within a second. A notice waits for neither.
 
 A `status` or `prompt` that could not be written to the ledger, since its disk is full, is said aside: before all else, and again
 after an older one that the ledger still had to tell. A newer one of the ledger takes its place.
@@ -82,6 +82,7 @@ class Telling:
         self._state_seq = 0
         self._state_changed = False
         self._state_after = now
+        self._state_old: float | None = None  # since when a newer state than was told may be there
         self._queue: deque[Outgoing] = deque()
         self._checkpoint: tuple[int, bytes] | None = None
         self._checkpoint_due = False
@@ -126,8 +127,12 @@ class Telling:
         if self._holds_back(now):
             if not self._queue:
                 self._ask(now)
-        elif now >= self._state_after + _STATE_AT_LEAST_EVERY:
-            self._take_state(now)
+        elif self._state_changed:
+            self._state_old = now if self._state_old is None else self._state_old
+            if now >= self._state_old + _STATE_AT_LEAST_EVERY:
+                if self._checkpoint_due:
+                    self._take_checkpoint()
+                self._take_state(now)
         if not (self._queue or self._holds_back(now)):
             self._fill(now)
         if not self._queue:
@@ -160,14 +165,14 @@ class Telling:
             self._queue.append((self._online, None))
 
     def _fill(self, now: float) -> None:
-        if self._checkpoint_due:
-            self._take_checkpoint()
         if self._more:
             entries = self._outbox.notices_after(self._read, _CHUNK)
             self._queue.extend((self._messages.of_notice(entry.seq, entry.body), entry.seq) for entry in entries)
             if entries:
                 self._read = entries[-1].seq
             self._more = len(entries) == _CHUNK
+        if self._checkpoint_due and (self._more or not self._queue):
+            self._take_checkpoint()
         if not self._queue and now >= self._state_after:
             self._take_state(now)
 
@@ -181,7 +186,7 @@ class Telling:
     def _take_state(self, now: float) -> None:
         if not self._state_changed:
             return
-        self._state_changed = False
+        self._state_changed, self._state_old = False, None
         state = self._outbox.latest("state")
         if state is not None and state.seq > self._state_seq:
             self._state_seq = state.seq
