@@ -35,6 +35,7 @@ from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import all_entries, refold, table_of
 from tablectl.ledger.verify import verify_days
 from tablectl.mqtt.messages import CHANNELS, Envelope, type_name
+from tablectl.notices import Status
 from tablectl.observations import CardDrawn, Observation, decode
 from tablectl.recording import folder as recordings
 from tablectl.recording.rebuilding import rebuild
@@ -46,6 +47,7 @@ __all__ = [
     "Stage",
     "Standing",
     "Subscriber",
+    "are_up",
     "assert_told",
     "assert_whole",
     "cards",
@@ -378,6 +380,14 @@ def standing(file: ConfigFile) -> Standing:
     return Standing(table.phase, table.round.number)
 
 
+def are_up(file: ConfigFile) -> bool:
+    """Whether all devices are up by the newest ledger: what they send from now on is read, and nothing thrown away any more."""
+    with Reader(ledgers(file)[-1]) as reader:
+        status = reader.latest("status")
+    devices = msgspec.json.decode(status.body, type=Status).devices if status is not None else {}
+    return all(device.name in devices and devices[device.name].state == "up" for device in file.config.devices)
+
+
 def wait_for_phase(file: ConfigFile, phase: str, seconds: float = 30.0) -> None:
     """Wait until the game is in this phase, by its ledger."""
     until(lambda: bool(ledgers(file)) and standing(file).phase == phase, seconds, f"the phase {phase}")
@@ -433,6 +443,13 @@ class Stage(NamedTuple):
     emulated: EmulatedTable
     program: Program
 
+    def begin(self) -> float:
+        """Start the table, and wait until it is ready and its devices are up; gives the seconds until it was ready."""
+        self.program.start()
+        took = self.program.ready()
+        until(lambda: are_up(self.file), 20, f"the devices: {self.program.log()}")
+        return took
+
 
 @contextmanager
 def staged(
@@ -461,8 +478,7 @@ def staged(
         file = configured(folder, broker=broker.url, name=name, house=house, shoe=shoe, pad=pad, table=table, more=more)
         devices = stack.enter_context(EmulatedTable(folder / "devices", house, shoe, pad, **emulated))
         program = stack.enter_context(Program(file, module=module, environment=environment))
+        stage = Stage(file, broker, subscriber, devices, program)
         if start:
-            program.start()
-            program.ready()
-            assert devices.opened(10), program.log()
-        yield Stage(file, broker, subscriber, devices, program)
+            stage.begin()
+        yield stage
