@@ -10,6 +10,7 @@ so that the dealer is still told what to do. Nothing of it exists for MQTT's eve
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
@@ -37,6 +38,10 @@ __all__ = ["MOST_WAITING", "Live"]
 
 MOST_WAITING: Final = 50_000
 """Entries that may wait for a disk that fails; beyond them the table takes nothing more in."""
+SPARING: Final = 20
+"""After a try that failed the ledger is left alone for so many times as long as that took: the game goes on meanwhile."""
+LONGEST_REST: Final = 2.0
+"""But for no more seconds than this."""
 
 
 class Live:
@@ -66,6 +71,7 @@ class Live:
         self._ahead = Ahead(keeper.sync)
         self._unrecorded: deque[Chunk] = deque()
         self._astray: int | None = None
+        self._next_try = 0.0
         self._changed = False
         self._ended = False
         self._latest: dict[Any, bytes] = {}
@@ -111,6 +117,7 @@ class Live:
         self.follow(self.decoding.finish())
         self.decoding = fresh
         self._changed = True
+        self._next_try = 0.0
         return True
 
     def turn_back(self, at: int, fresh: Decoding) -> None:
@@ -122,6 +129,7 @@ class Live:
         """The recording ends, and its decoders account for what they keep; then all is committed, or False as in `commit`."""
         self.follow(self.decoding.finish())
         self._ended = self._changed = True
+        self._next_try = 0.0
         return self.commit()
 
     def observe(self, at: int, observation: Observation) -> list[bytes]:
@@ -152,6 +160,9 @@ class Live:
         if not self._record():
             return False
         if self._changed or self.ledger.waiting:
+            began = time.monotonic()
+            if began < self._next_try:
+                return False
             position = self.keeper.position
             self.done(Done(stem_of(position.file) or "", position.offset, self._ended))
             self.ledger.keep("state", encode_view(self.table))
@@ -160,6 +171,8 @@ class Live:
                 self._changed = False
             except LedgerError as error:
                 self.trouble = str(error)
+                now = time.monotonic()
+                self._next_try = now + min(LONGEST_REST, SPARING * (now - began))
                 return False
         self.trouble = None
         return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from tablectl.errors import LedgerError
@@ -40,5 +41,6 @@ class WriterLock:
 
     def release(self) -> None:
         """Let others write."""
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # on a disk that has become read-only it stays, which means nothing
+            self._path.unlink(missing_ok=True)
         os.close(self._fd)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from tablectl.observations import TableState, decode
 from tablectl.recording.day import rest_of_day
 from tests.daemon.lines import BEGINS, chunks_of, configured
 from tests.daemon.test_table import DAY, Clock, Running, assert_rebuilds, cards_in, cards_of, cuts_a_frame, entries_of, ledgers
+from tests.live.running import until
 
 
 @contextmanager
@@ -45,6 +47,17 @@ def feed_refused(running: Running, chunks: list[Any]) -> None:
         running.seconds += 1.0
         running.table.take(chunk, running.seconds)
         assert not running.table.commit()
+
+
+@contextmanager
+def files_no_larger_than(size: int) -> Iterator[None]:
+    """What we write beyond a file's size is refused."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def record_of(running: Running) -> str:
@@ -152,4 +165,29 @@ def test_a_table_whose_first_start_failed_is_opened_by_the_next(tmp_path: Path, 
     running.stop()
     seen = [decode(entry.body) for entry in entries_of(ledgers(file)[0]) if entry.kind == "observation"]
     assert [each.state for each in seen if isinstance(each, TableState)] == ["open"]
+    assert_rebuilds(file)
+
+
+def test_a_ledger_that_fails_for_long_does_not_slow_the_game(tmp_path: Path) -> None:
+    """All that waits is tried again and again: were it with every card, the ten thousandth would wait as for ten thousand."""
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    chunks = list(chunks_of("es", seed=16, rounds=25))
+    limit = file.beside("store/ledger/2026-11-30.db-wal").stat().st_size
+    tries = 0
+    real = running.table.ledger.commit
+
+    def counted(*values: Any) -> int:
+        nonlocal tries
+        tries += 1
+        return real(*values)
+
+    running.table.ledger.commit = counted  # type: ignore[method-assign]
+    with files_no_larger_than(limit):
+        feed_refused(running, chunks)
+    assert running.table.live.waiting > len(chunks)
+    assert tries < len(chunks) / 4
+    until(running.table.commit)
+    running.stop()
+    assert cards_of(file) == cards_in(chunks)
     assert_rebuilds(file)
