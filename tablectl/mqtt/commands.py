@@ -187,21 +187,26 @@ class Commands:
             self._refuse(talk, Refusal(name, None, "busy", flood, None, printed(person, 80), "certificate"), arrived.payload, now)
             return
         judged = judge(arrived, base=self._base, now=now, trust=self._trust)
-        if isinstance(judged, Order) and not self._pace.admits(judged.command.by, judged.digest, now):
-            order, slow = judged, f"more than {A_MINUTE} a minute"
-            judged = Refusal(order.name, order.command.id, "busy", slow, order.reply, order.command.by, order.vouched)
         if isinstance(judged, Order):
-            with self._changed:
-                waits = len(self._orders) < WAITING
-                if waits:
-                    self._orders.append(judged)
-                    self._changed.notify()
-            if waits:
+            repeat = self._pace.knows(judged.digest)
+            why = self._queued(judged, now)
+            if why is None:
                 self._notify()
                 return
-            by = judged.command.by
-            judged = Refusal(judged.name, judged.command.id, "busy", "too many at once", judged.reply, by, judged.vouched)
+            reply = None if repeat else judged.reply  # `busy` says that it was not done, and that may not be so
+            judged = Refusal(judged.name, judged.command.id, "busy", why, reply, judged.command.by, judged.vouched)
         self._refuse(talk, judged, arrived.payload, now)
+
+    def _queued(self, order: Order, now: int) -> str | None:
+        """Let an order wait for the game; gives the reason why it may not."""
+        if not self._pace.admits(order.command.by, order.digest, now):
+            return f"more than {A_MINUTE} a minute"
+        with self._changed:
+            if len(self._orders) >= WAITING:
+                return "too many at once"
+            self._orders.append(order)
+            self._changed.notify()
+        return None
 
     def _refuse(self, talk: Talk, refused: Refusal, payload: bytes | None, now: int) -> None:
         self._say(f"cmd/{refused.name[:64]}: refused: {refused.reason}: {refused.detail}")

@@ -39,7 +39,7 @@ class Pace:
 
     def admits(self, person: str, digest: bytes, now: int) -> bool:
         """Whether this command of a person, who was identified, may be handed to the game. `digest` tells a repeat."""
-        repeat = digest in self._known
+        repeat = self.knows(digest)
         since, left = self._accounts.get((person, repeat), (now, float(AT_ONCE)))
         left = min(AT_ONCE, left + max(0, now - since) * A_MINUTE / _MINUTE)
         admitted = left >= 1
@@ -50,6 +50,10 @@ class Pace:
             if len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
         return admitted
+
+    def knows(self, digest: bytes) -> bool:
+        """Whether this command was handed to the game lately: then it is a repeat."""
+        return digest in self._known
 
     def hears(self, person: str, now: int) -> bool:
         """Whether what came on this person's topic is looked at; call it for each message. False from a flood's beginning on."""

@@ -400,6 +400,18 @@ def test_who_asks_is_answered_or_told_why_not(broker: Broker) -> None:
         ask(Address.parse(f"mqtt://127.0.0.1:{free_port()}"), TABLE, "ruling", command, seconds=1.0)
 
 
+def test_who_repeats_too_fast_is_not_told_that_it_was_not_done(broker: Broker) -> None:
+    with listening(broker, []) as commands, Asker(broker) as asker:
+        commands.wait_online(10)
+        once, again = fresh("once"), fresh("again")
+        for body in (once, *[again] * (WAITING + 200), fresh("another")):
+            asker.say(body)
+        assert [answer["id"] for answer, _ in asker.wait(1)] == ["another"]  # the queue is full; of repeats nothing is said
+        taken = [next_order(commands, 1) for _ in range(WAITING)]
+        assert {order.command.id for order in taken if order} == {"once", "again"}
+        assert len(asker.answers) == 1
+
+
 def test_an_access_list_that_refuses_the_sender_is_told(tmp_path: Path) -> None:
     acl = tmp_path / "acl"
     acl.write_text("topic read tablectl/v1/#\n")
