@@ -13,6 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from tests.broker import Broker
 from tests.tls_broker import Pair, TlsBroker
 
 __all__ = ["NOBODY", "REFUSED", "SUCCESS", "Guest"]
@@ -22,9 +23,9 @@ SUCCESS, NOBODY, REFUSED = 0x00, 0x10, 0x87
 
 
 class Guest:
-    """A client that shows `pair`. `received` is what it heard; `publish` gives the broker's reason code."""
+    """A client that shows `pair`, if the broker speaks TLS. `received` is what it heard; `publish` gives the reason code."""
 
-    def __init__(self, broker: TlsBroker, pair: Pair | None, *topics: str, session: str | None = None):
+    def __init__(self, broker: Broker, pair: Pair | None, *topics: str, session: str | None = None):
         self.received: list[MQTTMessage] = []
         self._topics = topics
         self._changed = threading.Condition()
@@ -36,7 +37,8 @@ class Guest:
             CallbackAPIVersion.VERSION2, session or "", protocol=MQTTProtocolVersion.MQTTv5, reconnect_on_failure=False
         )
         client.max_inflight_messages_set(100)
-        client.tls_set_context(broker.site.context(pair))
+        if isinstance(broker, TlsBroker):
+            client.tls_set_context(broker.site.context(pair))
         client.on_connect = self._on_connect
         client.on_connect_fail = lambda *rest: self._ready.set()
         client.on_subscribe = lambda *rest: self._ready.set()
