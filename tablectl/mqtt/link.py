@@ -21,7 +21,7 @@ from tablectl.mqtt.client import NOBODY_LISTENS, Line, Lost, Refused, Silent, re
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.messages import CONTENT_TYPE, QOS, Message
 
-__all__ = ["Link"]
+__all__ = ["Link", "open_link"]
 
 _TAKEN_OVER = 0x8E
 
@@ -40,13 +40,13 @@ class Link:
     def __init__(
         self,
         address: Address,
+        credentials: Credentials | None,
         client_id: str,
         will: Message,
         *,
         v5: bool,
         seconds: float,
         wake: int,
-        credentials: Credentials | None,
         given_up: Callable[[], bool],
     ):
         self.answers: deque[tuple[int, bool | None]] = deque()
@@ -157,6 +157,31 @@ class Link:
             self._refusal = "another client took our place: is a second tablectl running for this table?"
         told = flags.is_disconnect_packet_from_server
         self._gone = self._gone or (f"it ended the connection: {reason}" if told else "the connection broke")
+
+
+def open_link(
+    address: Address,
+    credentials: Credentials | None,
+    client_id: str,
+    will: Message,
+    *,
+    versions: list[int],
+    seconds: float,
+    wake: int,
+    given_up: Callable[[], bool],
+) -> Link:
+    """A connection in the first of `versions` (5; 3 for 3.1.1) that the broker speaks; one it says it does not is removed."""
+    last = Lost("nothing was tried")
+    for version in list(versions):
+        try:
+            return Link(address, credentials, client_id, will, v5=version == 5, seconds=seconds, wake=wake, given_up=given_up)
+        except Silent as silent:
+            if silent.for_good and len(versions) > 1:
+                versions.remove(version)
+            last = silent
+            if given_up():
+                break
+    raise last
 
 
 class _Packed(Properties):

@@ -27,35 +27,18 @@ from tablectl.instants import from_micros
 from tablectl.ledger import pin as pins
 from tablectl.ledger.reader import Outbox
 from tablectl.mqtt.address import Address
-from tablectl.mqtt.client import Lost, Refused, Silent
+from tablectl.mqtt.client import Lost, Refused
 from tablectl.mqtt.credentials import Credentials
-from tablectl.mqtt.link import Link
+from tablectl.mqtt.link import Link, open_link
 from tablectl.mqtt.messages import PROMPT_SECONDS, Message, Messages
+from tablectl.mqtt.patience import Patience
 from tablectl.mqtt.telling import CURSOR, Telling
+from tablectl.mqtt.window import Lately
 
 __all__ = ["Patience", "Publisher"]
 
-_AGAIN_SECONDS = 5.0
 _AGAIN_ENTRIES = 6000
-"""How much of what was acknowledged last is told again after a broken connection, at most."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long the publisher waits for a broker, in seconds."""
-
-    connect: float = 5.0
-    """For the connection, and again for its CONNACK."""
-    acknowledge: float = 10.0
-    """For a sign that what is under way arrives; then the connection counts as lost."""
-    goodbye: float = 2.0
-    """For the acknowledgement of the retained `offline` when the table stops."""
-    gather: float = 5.0
-    """For the first reader to come back after a connection broke on which somebody listened."""
-    first_retry: float = 0.2
-    """Before the second try; each further one waits twice as long as the last."""
-    last_retry: float = 15.0
-    """But never longer than this."""
+"""How much of what was acknowledged last is told again after a broken connection, at most; and no more than `Lately` knows of."""
 
 
 @dataclass
@@ -95,8 +78,8 @@ class Publisher:
         self._patience = patience or Patience()
         self._prompt_seconds = prompt_seconds
         self._listened = False
-        self._lately: deque[tuple[float, int]] = deque()  # when the cursor stood where, of the last seconds
-        self._versions = [True, False]  # MQTT 5, then 3.1.1
+        self._lately = Lately()
+        self._versions = [5, 3]
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._thread = threading.Thread(target=self._run, name="tablectl-mqtt", daemon=True)
         self._changed = threading.Condition()
@@ -265,12 +248,11 @@ class Publisher:
                     self._lately.clear()  # the broker is well and has what it acknowledged
                 if outbox.cursor(CURSOR) > before or time.monotonic() - began > self._patience.last_retry:
                     delay = self._patience.first_retry
-                self._rest(self._patience.last_retry if isinstance(lost, Refused) else delay)
+                with self._changed:
+                    self._changed.wait_for(
+                        lambda: self._stopping, self._patience.last_retry if isinstance(lost, Refused) else delay
+                    )
                 delay = min(2 * delay, self._patience.last_retry)
-
-    def _rest(self, seconds: float) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._stopping, seconds)
 
     def _connected(self, outbox: Outbox, messages: Messages) -> bool:
         """Connect, tell until told to stop, and say goodbye; or (True) until all is told and another ledger follows.
@@ -286,7 +268,16 @@ class Publisher:
             return messages.of_presence(word, why, connection=name, seq=seq, status=known, at=at)
 
         client_id = "-".join(["tablectl", *messages.base.split("/")[2:]])
-        link = self._open(client_id, presence("offline", "the connection was lost", None))
+        link = open_link(
+            self._address,
+            self._credentials,
+            client_id,
+            presence("offline", "the connection was lost", None),
+            versions=self._versions,
+            seconds=self._patience.connect,
+            wake=self._wake_read,
+            given_up=lambda: self._stopping,
+        )
         politely = False
         try:
             now = time.monotonic()
@@ -297,10 +288,10 @@ class Publisher:
                 size=min(self._size, link.room),
                 now=now,
                 held_until=now + (self._patience.gather if self._listened else 0.0),
-                again_from=max(self._lately[0][1], seq - _AGAIN_ENTRIES) if self._lately else None,
+                again_from=None if (done := self._lately.first) is None else max(done, seq - _AGAIN_ENTRIES),
             )
             self._note(online=True)
-            self._remember(now, seq)
+            self._lately.note(now, seq)
             try:
                 if self._tell(link, telling, outbox, messages):
                     politely = True
@@ -315,27 +306,6 @@ class Publisher:
             link.close(politely=politely)
         return False
 
-    def _open(self, client_id: str, will: Message) -> Link:
-        for v5 in list(self._versions):
-            try:
-                return Link(
-                    self._address,
-                    client_id,
-                    will,
-                    v5=v5,
-                    seconds=self._patience.connect,
-                    wake=self._wake_read,
-                    credentials=self._credentials,
-                    given_up=lambda: self._stopping,
-                )
-            except Silent as silent:
-                if silent.for_good and len(self._versions) > 1:
-                    self._versions.remove(v5)
-                last: Lost = silent
-                if self._stopping:
-                    break
-        raise last
-
     def _tell(self, link: Link, telling: Telling, outbox: Outbox, messages: Messages) -> bool:
         """Tell until told to stop, or (True) until all is told and another ledger follows. Raises `Lost`."""
         looked = -1
@@ -347,7 +317,7 @@ class Publisher:
             with self._changed:
                 woken, followed, asides = self._woken, len(self._ledgers) > 1, dict(self._asides)
             for name, aside in asides.items():
-                self._say_aside(name, aside, telling, outbox, messages)
+                self._say_aside(name, aside, telling, messages, outbox.last())
             if woken != looked:
                 telling.look()
                 looked = woken
@@ -375,18 +345,15 @@ class Publisher:
         return False
 
     def _say_aside(
-        self, name: Literal["status", "prompt"], aside: _Aside, telling: Telling, outbox: Outbox, messages: Messages
+        self, name: Literal["status", "prompt"], aside: _Aside, telling: Telling, messages: Messages, last: int
     ) -> None:
-        if aside.after is None:
-            aside.after = outbox.last()
-        try:
-            dropped = not telling.say_aside(messages.of_aside(name, aside.body, seq=aside.after, word=aside.word), aside.after)
-        except LedgerError:
-            dropped = True
-        if dropped:
-            with self._changed:
-                if self._asides.get(name) is aside:
-                    del self._asides[name]
+        aside.after = last if aside.after is None else aside.after
+        with suppress(LedgerError):  # it is no such notice
+            if telling.say_aside(messages.of_aside(name, aside.body, seq=aside.after, word=aside.word), aside.after):
+                return
+        with self._changed:
+            if self._asides.get(name) is aside:
+                del self._asides[name]
 
     def _heard(self, link: Link, telling: Telling) -> bool:
         if not link.answers:
@@ -395,14 +362,8 @@ class Publisher:
         while link.answers:
             mid, heard = link.answers.popleft()
             telling.acknowledged(mid, heard, now)
-        self._remember(now, telling.window.done)
+        self._lately.note(now, telling.window.done)
         return True
-
-    def _remember(self, now: float, done: int) -> None:
-        if not self._lately or now - self._lately[-1][0] >= 0.1:
-            self._lately.append((now, done))
-        while len(self._lately) > 1 and self._lately[1][0] <= now - _AGAIN_SECONDS:
-            self._lately.popleft()
 
     @staticmethod
     def _store(telling: Telling) -> None:

@@ -1,4 +1,4 @@
-"""Which messages are under way, and up to where everything was acknowledged. Pure.
+"""Which messages are under way, up to where everything was acknowledged, and where that was a little ago. Pure.
 
 A broker may acknowledge in any order; the ledger's cursor moves in one. So it moves to the last entry before the first that is
 still open, and a restart from there loses nothing.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
-__all__ = ["Window"]
+__all__ = ["Lately", "Window"]
+
+_SECONDS = 5.0
+_EVERY = 0.1
 
 
 class _Sent:
@@ -54,3 +57,26 @@ class Window:
             first = self._in_order.popleft()
             if first.seq is not None:
                 self.done = max(self.done, first.seq)  # what is told a second time does not move it back
+
+
+class Lately:
+    """Where the last acknowledged entry stood in the last 5 s, by a clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self._stood: deque[tuple[float, int]] = deque()
+
+    @property
+    def first(self) -> int | None:
+        """Where it stood then; None when nothing is known of it."""
+        return self._stood[0][1] if self._stood else None
+
+    def note(self, now: float, done: int) -> None:
+        """It stands at entry `done` now."""
+        if not self._stood or now - self._stood[-1][0] >= _EVERY:
+            self._stood.append((now, done))
+        while len(self._stood) > 1 and self._stood[1][0] <= now - _SECONDS:
+            self._stood.popleft()
+
+    def clear(self) -> None:
+        """What was before is of no account any more."""
+        self._stood.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tablectl.mqtt.window import Window
+from tablectl.mqtt.window import Lately, Window
 
 
 @given(st.permutations(range(8)), st.lists(st.booleans(), min_size=8, max_size=8))
@@ -29,3 +29,16 @@ def test_what_was_never_sent_cannot_be_acknowledged() -> None:
     window = Window(1, done=5)
     window.acknowledged(3)
     assert (window.done, window.is_empty, window.has_room) == (5, True, True)
+
+
+def test_lately_is_where_it_stood_five_seconds_ago() -> None:
+    lately = Lately()
+    stood = [lately.first]
+    for tick in range(100):
+        lately.note(tick / 8, tick)
+        stood.append(lately.first)
+    lately.note(60.0, 500)
+    stood.append(lately.first)
+    lately.clear()
+    stood.append(lately.first)
+    assert stood == [None, *[max(0, tick - 40) for tick in range(100)], 99, None]
