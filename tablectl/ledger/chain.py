@@ -19,8 +19,8 @@ SIZE = 32
 START = bytes(SIZE)
 """What the first link is made with."""
 
-Row = tuple[int, bytes, bytes, bytes]
-"""An entry as it is kept: number, kind in UTF-8, body, link."""
+Row = tuple[object, object, object, object]
+"""An entry as it is kept: number, kind in UTF-8, body, link. In a file that is damaged each may be anything."""
 
 
 class Break(Exception):
@@ -56,8 +56,10 @@ def walk(rows: Iterable[Row]) -> Iterator[Linked]:
     """Follow entries from the first, in the order of their numbers. Raises `Break` at the first that is not what was written."""
     last, chain = 0, START
     for seq, raw, body, kept in rows:
-        if seq != last + 1:
+        if seq != last + 1 or not isinstance(seq, int):
             raise Break(last + 1, "is missing")
+        if not isinstance(raw, bytes) or not isinstance(body, bytes):
+            raise Break(seq, "is not what was written: it has no kind or no body")
         try:
             kind = raw.decode()
         except UnicodeDecodeError:

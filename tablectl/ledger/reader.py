@@ -63,7 +63,7 @@ class Reader:
 
     def _entries(self, query: str, *values: int) -> list[Entry]:
         with schema.faults(self.path):
-            return [Entry(*row) for row in self._connection.execute(query, values).fetchall()]
+            return [Entry(*row) for row in schema.read(self._connection, self.path, query, int, str, bytes, values=values)]
 
     def count_notices(self, after: int) -> int:
         """How many notices follow number `after`."""
@@ -78,10 +78,11 @@ class Reader:
         It comes with the number of the entry it is, or up to which it holds. None before the first.
         """
         with schema.faults(self.path):
-            row = self._connection.execute("SELECT seq, name, body, digest FROM latest WHERE name = ?", (name,)).fetchone()
-        if row is None:
+            query = "SELECT seq, name, body, digest FROM latest WHERE name = ?"
+            rows = schema.read(self._connection, self.path, query, int, str, bytes, bytes, values=[name])
+        if not rows:
             return None
-        entry, digest = Entry(*row[:3]), row[3]
+        entry, digest = Entry(*rows[0][:3]), rows[0][3]
         if chain.leaf(*entry) != digest:
             raise LedgerError(f"is damaged: its latest {name} is not what was written", where=str(self.path))
         return entry
@@ -112,8 +113,8 @@ class Outbox(Reader):
             row = self._connection.execute("SELECT seq, digest FROM cursors WHERE name = ?", (name,)).fetchone()
             if row is None:
                 return 0
-            seq = int(row[0])
-            if chain.leaf(seq, name, b"") == row[1]:
+            seq: object = row[0]
+            if isinstance(seq, int) and chain.leaf(seq, name, b"") == row[1]:
                 return seq
             self._connection.execute("DELETE FROM cursors WHERE name = ?", (name,))
         return 0

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from tablectl.errors import LedgerError
 from tablectl.ledger import chain
 
-__all__ = ["BUSY_SECONDS", "ROWS", "archived", "check", "connect", "expected_layout", "faults", "lay_out", "layout"]
+__all__ = ["BUSY_SECONDS", "ROWS", "archived", "check", "connect", "expected_layout", "faults", "lay_out", "layout", "read"]
 
 APPLICATION = 0x7461626C
 """`tabl`: what SQLite's header says whose file this is."""
@@ -156,6 +157,15 @@ def lay_out(connection: sqlite3.Connection, first: bytes) -> None:
     connection.execute("COMMIT")
 
 
+def read(connection: sqlite3.Connection, path: Path, query: str, *columns: type, values: Iterable[object] = ()) -> list[Any]:
+    """All rows of a query, each column of the type that is given. Raises `LedgerError` for a row that was not written so."""
+    rows = connection.execute(query, tuple(values)).fetchall()
+    for row in rows:
+        if tuple(map(type, row)) != columns:
+            raise LedgerError("is damaged: it has a row of other types than were written", where=str(path))
+    return rows
+
+
 def layout(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
     """All that a file's layout holds: what it is, its name, and how it was made."""
     query = "SELECT type, name, coalesce(sql, '') FROM sqlite_schema"
@@ -195,9 +205,9 @@ def check(connection: sqlite3.Connection, path: Path) -> bytes:
         )
     if version != VERSION:
         raise LedgerError(f"is a ledger of version {version}; this program reads version {VERSION}", where=where)
-    first = connection.execute("SELECT kind, body FROM entries WHERE seq = 1").fetchone()
-    if first is None or first[0] != "pin":
+    first = read(connection, path, "SELECT kind, body FROM entries WHERE seq = 1", str, bytes)
+    if not first or first[0][0] != "pin":
         raise LedgerError("is damaged: its first entry is no pin", where=where)
-    connection.execute("SELECT body FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
-    body: bytes = first[1]
+    read(connection, path, "SELECT kind, body FROM entries ORDER BY seq DESC LIMIT 1", str, bytes)
+    body: bytes = first[0][1]
     return body

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -208,11 +208,10 @@ class Ledger:
         """How many entries wait for `commit`."""
         return len(self._waiting)
 
-    def commit(self, ready: Callable[[], object] | None = None) -> int:
+    def commit(self) -> int:
         """Write what waits, to the disk, and give the number of the last entry: from now on it exists.
 
-        `ready` is called when all that is left is to have it on the disk, and may wait for what must be there before. Raises
-        `LedgerError` when it cannot be written, and what `ready` raises; then none of it is, and all of it waits on.
+        Raises `LedgerError` when it cannot be written; then none of it is, and all of it waits on.
         """
         if self._waiting or self._latest:
             with self._transaction() as connection:
@@ -220,8 +219,6 @@ class Ledger:
                 written: int = connection.execute("SELECT max(seq) FROM entries").fetchone()[0]
                 connection.executemany(_ADD, [entry[:4] for entry in self._waiting if entry.seq > written])
                 connection.executemany(_KEEP, [_kept(name, seq, body) for name, (seq, body) in self._latest.items()])
-                if ready is not None:
-                    ready()
             self._note_committed()
             self._waiting.clear()
             self._latest.clear()

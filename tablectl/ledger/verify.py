@@ -156,13 +156,23 @@ class _Day:
                 connection.execute("BEGIN")
                 schema.check(connection, self.path)
                 self._check_file(connection)
-                notes = {size: (at, body) for size, at, body in connection.execute(_CHECKPOINTS)}
+                notes = self._checkpoints(connection)
                 sizes = {*wanted, *notes, *self._seen()}
                 self._check_entries(connection, sizes, notes)
                 self._check_latest(connection)
         except LedgerError as error:
             self.fault(None, error.message)
         self._check_witness()
+
+    def _checkpoints(self, connection: Connection) -> dict[int, tuple[str, bytes]]:
+        """Time and note of each checkpoint, by size; none of them where they cannot be read."""
+        try:
+            with schema.faults(self.path):
+                rows = schema.read(connection, self.path, _CHECKPOINTS, int, str, bytes)
+        except LedgerError as error:
+            self.fault(None, f"its checkpoints cannot be read: {error.message}")
+            return {}
+        return {size: (at, body) for size, at, body in rows}
 
     def _open(self) -> closing[Connection]:
         if not self.path.is_file():
@@ -184,19 +194,21 @@ class _Day:
 
     def _check_entries(self, connection: Connection, sizes: set[int], notes: dict[int, tuple[str, bytes]]) -> None:
         frontier, report = Frontier(), self.report
-        rows = connection.execute(schema.ROWS)
         chain = chains.START
         try:
-            for entry in chains.walk(rows):
-                frontier.add(entry.leaf)
-                chain = entry.chain
-                self._check_entry(entry)
-                if entry.seq in sizes:
-                    self.roots[entry.seq] = frontier.root
-                if entry.seq in notes:
-                    self._check_checkpoint(entry.seq, *notes.pop(entry.seq))
+            with schema.faults(self.path):
+                for entry in chains.walk(connection.execute(schema.ROWS)):
+                    frontier.add(entry.leaf)
+                    chain = entry.chain
+                    self._check_entry(entry)
+                    if entry.seq in sizes:
+                        self.roots[entry.seq] = frontier.root
+                    if entry.seq in notes:
+                        self._check_checkpoint(entry.seq, *notes.pop(entry.seq))
         except Break as fault:
             self.fault(fault.seq, fault.what)
+        except LedgerError as error:
+            self.fault(frontier.size + 1, f"cannot be read: the ledger {error.message}")
         else:
             for size in sorted(notes):
                 self.fault(frontier.size + 1, f"is missing: a checkpoint signed {size} entries, and there are {frontier.size}")
@@ -314,15 +326,14 @@ class _Day:
     def _check_latest(self, connection: Connection) -> None:
         size = self.report.size
         kept = {}
-        for raw, seq, body, digest in connection.execute("SELECT CAST(name AS BLOB), seq, body, digest FROM latest"):
-            name = raw.decode(errors="replace")
+        query = "SELECT name, seq, body, digest FROM latest"
+        for name, seq, body, digest in schema.read(connection, self.path, query, str, int, bytes, bytes):
             kept[name] = (seq, body)
             if chains.leaf(seq, name, body) != digest:
                 self.fault(None, f"the latest {name!a} is not what was written beside the entries")
             elif not 1 <= seq <= size and not self.report.faults:
                 self.fault(None, f"the latest {name!a} is said to be of entry {seq}; there are {size}")
-        for raw, seq, digest in connection.execute("SELECT CAST(name AS BLOB), seq, digest FROM cursors"):
-            name = raw.decode(errors="replace")
+        for name, seq, digest in schema.read(connection, self.path, "SELECT name, seq, digest FROM cursors", str, int, bytes):
             if chains.leaf(seq, name, b"") != digest or (seq > size and not self.report.faults):
                 self.fault(None, f"the cursor {name!a} is not what was written")
         if self.report.faults:

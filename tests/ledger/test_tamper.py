@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tablectl.ledger.reader import Reader
+from tablectl.errors import LedgerError
+from tablectl.ledger.reader import Outbox, Reader
+from tablectl.ledger.store import Ledger
 from tablectl.ledger.verify import verify
 from tests.ledger.days import Day
-from tests.ledger.tamper import KINDS, PLAIN_ONLY, answers, bytes_changed, change_rows, judge, log_changed
+from tests.ledger.tamper import KINDS, PLAIN_ONLY, answers, bytes_changed, change_byte, change_rows, judge, log_changed
 
 FOUND_BY = {"chained": {"key", "witness"}, "own key": {"key"}, "insider": {"witness"}}
 """Who finds what each hand has changed; an entry that is added at the end is found by the next day's ledger."""
@@ -73,6 +75,29 @@ def test_single_bytes_are_found_or_were_in_no_record(day: Day, tmp_path: Path) -
     assert found["alone"] > found["harmless"] / 2
 
 
+def test_whoever_reads_a_file_with_a_changed_byte_gets_what_was_written_or_an_error_in_words(day: Day, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    with Reader(day.path) as reader:
+        written = reader.entries(limit=1000)
+        latest = {name: reader.latest(name) for name in ("pin", "state", "prompt", "status", "checkpoint", "recording")}
+    refused = 0
+    for number in range(60):
+        path = tmp_path / f"{number}.db"
+        change_byte(day.path, path, chance)
+        try:
+            with Outbox(path) as outbox:
+                assert {name: outbox.latest(name) for name in latest} == latest
+                assert outbox.cursor("mqtt") in (0, len(written))
+                assert len(outbox.entries(limit=1000)) <= len(written)
+            with Ledger.resume(path) as ledger:
+                assert ledger.head().size == len(written)
+            with Reader(path) as reader:
+                assert reader.entries(limit=1000) == written
+        except LedgerError:
+            refused += 1
+    assert refused > 10
+
+
 def test_a_byte_of_the_log_of_a_killed_table_is_found(day: Day, tmp_path: Path) -> None:
     assert {outcome.found for outcome in log_changed(day, tmp_path, 10, random.Random(5))} <= {"alone", "key", "witness"}
 
@@ -81,4 +106,4 @@ def test_a_byte_of_the_log_of_a_killed_table_is_found(day: Day, tmp_path: Path) 
 def test_a_thousand_single_bytes(day: Day, tmp_path: Path) -> None:
     found = Counter(outcome.found for _, outcome in bytes_changed(day, tmp_path, 1000, random.Random(6)))
     assert not found["missed"]
-    assert found["alone"] > 500
+    assert found["alone"] > 400
