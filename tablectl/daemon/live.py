@@ -17,7 +17,6 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from tablectl.daemon.ahead import Ahead
 from tablectl.errors import LedgerError
 from tablectl.game.table import Table
 from tablectl.game.view import encode as encode_view
@@ -68,7 +67,6 @@ class Live:
         self.trouble: str | None = None
         self._watch = watch
         self._remark = remark
-        self._ahead = Ahead(keeper.sync)
         self._unrecorded: deque[Chunk] = deque()
         self._astray: int | None = None
         self._next_try = 0.0
@@ -88,8 +86,7 @@ class Live:
     def take(self, chunk: Chunk) -> list[bytes]:
         """Take in the next chunk; gives the notices that follow, which are not committed yet."""
         self._unrecorded.append(chunk)
-        if self._record():
-            self._ahead.begin()
+        self._record()
         return self.follow(self.decoding.take(chunk))
 
     def follow(self, found: Iterable[Seen | Remark]) -> list[bytes]:
@@ -108,7 +105,6 @@ class Live:
         """End this recording and begin another, with fresh decoders. False where the disk does not let us: this one goes on."""
         if not self._record():
             return False
-        self._ahead.rest()
         try:
             self.keeper.rotate(at)
         except LedgerError as error:
@@ -167,7 +163,8 @@ class Live:
             self.done(Done(stem_of(position.file) or "", position.offset, self._ended))
             self.ledger.keep("state", encode_view(self.table))
             try:
-                self.ledger.commit(self._ahead.wait)
+                self.keeper.sync()
+                self.ledger.commit()
                 self._changed = False
             except LedgerError as error:
                 self.trouble = str(error)
@@ -176,10 +173,6 @@ class Live:
                 return False
         self.trouble = None
         return True
-
-    def close(self) -> None:
-        """End the thread that syncs; the keeper may be closed then."""
-        self._ahead.close()
 
     def done(self, done: Done) -> None:
         """How far the recordings are taken in, with the next commit."""
@@ -194,7 +187,6 @@ class Live:
         """Write what is not recorded yet. False: that is not possible at the moment."""
         try:
             if self._astray is not None:
-                self._ahead.rest()
                 self.keeper.rotate(self._astray)
                 self._astray, self._changed = None, True
             while self._unrecorded:

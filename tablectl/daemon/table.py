@@ -105,7 +105,6 @@ class LiveTable:
             stack.enter_context(self._reading)
             self._announce(opened.ledger)
             stack.callback(self._keeper.close)
-            stack.callback(self.live.close)
             self.desk = Desk(opened.table, self._ordered, record=self._recorded, device=self._device)
             self._fold_again(opened)
             self._keeper.open(self._clock())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ def name_of(at: int) -> str:
     return f"{_EPOCH + at * _MICROSECOND:{_FORM}}{PLAIN}"
 
 
+@lru_cache(maxsize=256)  # the live table asks at each commit
 def stem_of(name: str) -> str | None:
     """What names a recording, packed or not; None for a file that is none."""
     match = _NAME.fullmatch(name)
