@@ -290,12 +290,16 @@ class Shared(NamedTuple):
         yield f"a second program             told after {self.seconds:.1f} s: {self.text}"
 
 
-def shared(folder: Path, seconds: float = 15.0) -> Shared:
-    """Let another program open the shoe's port. One that is not root's is kept out by the lock: it opens it before the table."""
+def shared(folder: Path, *, after: float = 0.0, seconds: float = 15.0) -> Shared:
+    """Let another program open the shoe's port, so many seconds `after` the table did, and wait until the table tells it.
+
+    One that is not root's is kept out by the lock: it opens the port before the table.
+    """
     with staged(folder, start=False) as stage:
         early = os.geteuid() != 0
         if not early:
             stage.begin()
+            time.sleep(after)
         with stage.emulated.shoe.path.open("rb", buffering=0) as port:
             other = subprocess.Popen(["sleep", "600"], stdin=port)
         try:
@@ -337,43 +341,53 @@ class Clocked(NamedTuple):
         yield f"ledgers                      {', '.join(self.ledgers)}: none was begun backwards; {self.entries} entries, rebuilt"
 
 
-def clock_set_back(folder: Path, seed: int) -> Clocked:
-    """Set the clock back an hour, over the beginning of the day; start again; then to the next day, and back an hour again."""
+def clock_set_back(folder: Path, seed: int, *, days: int = 2) -> Clocked:
+    """Set the clock back an hour, over the beginning of the day, and start again.
+
+    With two `days`, then set it forward to the next day, which begins another ledger, and back an hour from there.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     behind = folder / "behind"
     behind.write_text("0")
     begins = datetime.now(UTC) - timedelta(minutes=10)
-    day = f'day_begins = "{begins:%H:%M}"\n'  # ten minutes ago, so that an hour ago was yesterday's
+    section = f'day_begins = "{begins:%H:%M}"\n'  # ten minutes ago, so that an hour ago was yesterday's
     module = ("tests.live.eager", "--behind", str(behind), "--retry", "0.5")
-    with staged(folder, module=module, seed=seed, start=False, table=day) as stage:
+    with staged(folder, module=module, seed=seed, start=False, table=section) as stage:
         stage.begin()
         stage.emulated.run(1)
         _set(behind, HOUR)
         stage.emulated.run(1)
-        stage.program.kill()
+        _killed(stage)
         stage.begin()  # with a clock that is behind
         stage.emulated.run(1)
         assert len(ledgers(stage.file)) == 1
-        _set(behind, -24 * HOUR)
-        until(lambda: len(ledgers(stage.file)) == 2, 20, "the next day's ledger")  # after some quiet seconds
-        stage.emulated.run(1)
-        _set(behind, -23 * HOUR)
-        stage.emulated.run(1)
-        time.sleep(6)  # as long as a new day needs to begin
-        stage.program.kill()
-        stage.begin()
-        stage.emulated.run(1)
+        if days > 1:
+            _set(behind, -24 * HOUR)
+            until(lambda: len(ledgers(stage.file)) == 2, 20, "the next day's ledger")  # after some quiet seconds
+            stage.emulated.run(1)
+            _set(behind, -23 * HOUR)
+            stage.emulated.run(1)
+            time.sleep(6)  # as long as a new day needs to begin
+            _killed(stage)
+            stage.begin()
+            stage.emulated.run(1)
         assert stage.program.stop() == 0, stage.program.log()
         file, owed = stage.file, stage.emulated.account.owed()
         found = cards(file)
         assert found == [str(seen.card) for seen in owed if isinstance(seen, CardDrawn)]
         names = [path.name for path in ledgers(file)]
-        assert names == [f"{(begins + timedelta(days=days)):%Y-%m-%d}.db" for days in (0, 1)]
+        assert names == [f"{(begins + timedelta(days=day)):%Y-%m-%d}.db" for day in range(days)]
         _assert_set_back(file)
         told = [int(str(alert.operands["seconds"])) for alert in alerts(file, "link.clock")]
         entries = assert_whole(file)
         assert_told(file, stage.subscriber)
         return Clocked(told, len(owed), len(found), names, len(recordings_of(file)), entries)
+
+
+def _killed(stage: Stage) -> None:
+    """Kill the table once it has recorded what it read: what it had only read would be gone."""
+    until(lambda: len(cards(stage.file)) == len(stage.emulated.account.owed()), what="the last card")
+    stage.program.kill()
 
 
 def _set(behind: Path, seconds: int) -> None:
@@ -384,7 +398,7 @@ def _set(behind: Path, seconds: int) -> None:
 
 def _assert_set_back(file: ConfigFile) -> None:
     """The clock was set back in the record; that the recordings' names are in order all the same shows when it is rebuilt."""
-    assert len(recordings_of(file)) >= 4
+    assert len(recordings_of(file)) > 1
     times = [to_micros(seen.at) for seen in observations(file) if seen.at is not None]
     assert times != sorted(times)
 
@@ -410,7 +424,7 @@ def main() -> int:
             elif part == "flooded":
                 figures = flooded(folder, given.noise * MB, given.seed)
             elif part == "shared":
-                figures = shared(folder)
+                figures = shared(folder, after=2.0)  # the table has just looked, and looks every ten seconds
             else:
                 figures = clock_set_back(folder, given.seed)
         print("\n".join(figures.lines()), flush=True)

@@ -1,4 +1,4 @@
-"""Lines and a clock that suffer: no card that arrived whole is lost, none invented, the table goes on, and tells what happened."""
+"""Lines and a clock that suffer: no card that arrived whole is lost, none invented; the table goes on, and tells of it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ def test_a_second_program_at_a_port_is_told_and_named(tmp_path: Path) -> None:
     assert shared(tmp_path).seconds < 15
 
 
+def test_a_clock_set_back_an_hour_is_told_and_the_record_stays_in_order(tmp_path: Path) -> None:
+    found = clock_set_back(tmp_path, seed=8, days=1)
+    assert len(found.told) == 1
+    assert HOUR - 10 < found.told[0] <= HOUR
+    assert found.kept == found.cards > 6
+    assert found.recordings == 2
+
+
 @pytest.mark.slow
 def test_so_500_times(tmp_path: Path) -> None:
     found = unplugged(tmp_path, times=500, seed=5)
@@ -45,7 +53,7 @@ def test_so_with_100_megabytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_clock_set_back_an_hour_is_told_and_begins_no_earlier_day(tmp_path: Path) -> None:
+def test_a_clock_set_back_an_hour_from_a_new_day_begins_no_earlier_one(tmp_path: Path) -> None:
     found = clock_set_back(tmp_path, seed=7)
     assert all(HOUR - 10 < seconds <= HOUR for seconds in found.told)
     assert len(found.told) == 2
