@@ -43,6 +43,7 @@ class Outlets:
         self._log = log
         self._notify = notify
         self._stack = ExitStack()
+        self._ear = ExitStack()
         self._publisher: Publisher | None = None
         self._commands: Commands | None = None
         self._following = table.ledger.path
@@ -58,7 +59,7 @@ class Outlets:
             self._publisher = stack.enter_context(Publisher(first, address, credentials=credentials))
             for path in later:
                 self._publisher.follow(path)
-            self._commands = stack.enter_context(
+            self._commands = self._ear.enter_context(
                 Commands(
                     address,
                     self._file.name,
@@ -87,6 +88,7 @@ class Outlets:
         return untold
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._ear.close()
         self._stack.close()
 
     @property
@@ -124,6 +126,15 @@ class Outlets:
     def order(self) -> Order | bytes | None:
         """The next command, or the record of one that was refused; None when there is none."""
         return self._commands.take(0.0) if self._commands is not None else None
+
+    def stop_listening(self) -> list[bytes]:
+        """Take no more commands; gives the records of what was refused last, and not asked for yet."""
+        self._ear.close()
+        found: list[bytes] = []
+        while (order := self.order()) is not None:
+            if isinstance(order, bytes):
+                found.append(order)
+        return found
 
     def answer(self, order: Order, response: bytes) -> None:
         """Answer a command."""

@@ -5,7 +5,6 @@
 | main | the game: owns table, ledger and recording; takes what is in the inbox, does what is due, tells systemd that it lives |
 | `tablectl-NAME` | one a device: opens it, reads it, delivers into the inbox |
 | `tablectl-mqtt` | the publisher: reads the ledger, drives its connection to the broker |
-| `tablectl-sync` | waits for the disk with the recording while the game goes on |
 | `tablectl-commands` | commands: drives a second connection, judges what arrives |
 | `tablectl-metrics` | with `[metrics]`: serves figures |
 | `tablectl-recordings` | packs and removes closed recordings, while there are any |
@@ -297,6 +296,9 @@ class Daemon:
                 self._take(table, event, now)
             elif not any(port.is_alive for port in self._ports.values()):
                 break
+        for record in outlets.stop_listening():
+            table.refused(record)
+        table.desk.settle(self._clock(), at_once=True)
         self._commit(table, outlets)
         table.checkpoint()
         outlets.last_words()
