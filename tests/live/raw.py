@@ -52,16 +52,19 @@ class Raw:
         self.acknowledged: list[int] = []
         """The broker's reason codes for what was sent with QoS 1."""
         self._in = bytearray()
+        self._socket = socket.create_connection(("127.0.0.1", port), 10)
         try:
-            plain = socket.create_connection(("127.0.0.1", port), 10)
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket: socket.socket = plain if context is None else context.wrap_socket(plain, server_hostname="127.0.0.1")
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context is not None:
+                self._socket = context.wrap_socket(self._socket, server_hostname="127.0.0.1")
             body = _text(b"MQTT") + b"\x05\x02\x00\x3c\0" + _text(name.encode())
             self._socket.sendall(b"\x10" + _number(len(body)) + body)
             kind, answer = self._packet()
         except OSError as error:
+            self._socket.close()
             raise ConnectionError(str(error)) from None
         if kind != 0x20 or answer[1]:
+            self._socket.close()
             raise ConnectionError(f"CONNACK {answer.hex()}")
 
     def send(self, data: bytes) -> None:
