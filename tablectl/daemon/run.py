@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -56,8 +55,6 @@ LAST_WORDS: Final = 2.0
 START_SECONDS: Final = 60.0
 """What systemd is asked for at a time, while a long ledger is read."""
 STATUS_EVERY: Final = 5.0
-HANDOVER: Final = 0.0002
-"""Seconds after which a thread that computes lets another one have its turn: Python's own 5 ms would be most of a card's way."""
 
 COMMANDS: Final = {"lock": "lock on", "unlock": "lock off", "clear_error": "clear error"}
 """What the order to a shoe is called in its profile."""
@@ -101,7 +98,7 @@ class Daemon:
 
         Raises `ConfigError`, `LedgerError`, before anything was taken in.
         """
-        with self._signals(), _quick_turns(), ExitStack() as stack:
+        with self._signals(), ExitStack() as stack:
             storage = Storage(self._file.beside(self._file.config.storage.folder))
             stack.callback(storage.close)
             table = stack.enter_context(
@@ -120,7 +117,8 @@ class Daemon:
             for port in self._ports.values():
                 port.start()
             stack.callback(self._close_ports)
-            gc.freeze()  # what is there now stays: looking through it again and again would keep cards waiting
+            gc.freeze()  # what is there now stays: to look through it again would hold up a card for tens of milliseconds
+            stack.callback(gc.unfreeze)
             self._notify.ready(self._status(table, outlets))
             self._log(f"table {self._file.name} runs; its record is {table.ledger.path}")
             while not self._stopping:
@@ -307,15 +305,3 @@ class Daemon:
         self._inbox.close()
         for port in self._ports.values():
             port.close()
-
-
-@contextmanager
-def _quick_turns() -> Iterator[None]:
-    """Let the threads hand over to one another quickly, as long as the table runs."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(HANDOVER)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-        gc.unfreeze()
