@@ -6,6 +6,7 @@ bounded: a few messages under way in each direction, and behind them a queue tha
 
 from __future__ import annotations
 
+import socket
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ _LARGEST: Final = 1 << 20
 """The longest packet that an MQTT 5 broker may hand us, in bytes; it drops longer ones itself."""
 _UNDER_WAY: Final = 20
 _UNSENT: Final = 256
+_HELD: Final = 64 * 1024
 _ANSWER_SECONDS: Final = 60
 
 
@@ -73,6 +75,10 @@ class Talk:
         client.on_disconnect = self._on_disconnect
         try:
             self._line.connect(ReceiveMaximum=_UNDER_WAY, MaximumPacketSize=_LARGEST)
+            sock = client.socket()
+            if wake is not None and isinstance(sock, socket.socket):
+                # The kernel would hold megabytes of somebody's flood, and a command behind it for half a minute.
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _HELD)
             deadline = time.monotonic() + seconds
             while not self._ready:
                 if (left := deadline - time.monotonic()) <= 0:
