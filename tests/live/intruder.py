@@ -143,9 +143,8 @@ class Attacks:
             self.refused[refused_by.partition(" ")[2]] += refused_by.partition(" ")[2] not in ("repeat", "")
             recorded = "ledger"
         else:
-            recorded = next((line for line in said if "OpenSSL" in line or "malformed" in line or "large" in line), "")
-            recorded = recorded or next((line for line in said if "u'" in line), "") or (said[-1] if said else "")
-            recorded = f"broker: {recorded[:60]}"
+            told = [line for line in said if any(word in line for word in ("OpenSSL", "malformed", "large", "u'"))]
+            recorded = f"broker: {told[0][:60]}" if told else "broker: its coming and going"  # no more than that without debug
         dealt = len(felt.happened)
         felt.rule()
         felt.deal(4)
