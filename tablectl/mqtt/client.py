@@ -155,6 +155,13 @@ class Line:
             raise Refused(self.alert)
         return wake in ready
 
+    def read(self) -> None:
+        """Take in a packet if there is one, without waiting. Raises `Lost` when paho failed."""
+        try:
+            self.client.loop_read()
+        except Exception as error:
+            raise Lost(f"the client failed: {error!r}") from error
+
     def met(self) -> None:
         """The broker has let us in: no word about certificates comes any more."""
         self.client.on_log = None

@@ -32,6 +32,7 @@ _LARGEST: Final = 1 << 20
 """The longest packet that an MQTT 5 broker may hand us, in bytes; it drops longer ones itself."""
 _UNDER_WAY: Final = 20
 _UNSENT: Final = 256
+_TOGETHER: Final = 32
 _HELD: Final = 64 * 1024
 _ANSWER_SECONDS: Final = 60
 
@@ -91,7 +92,13 @@ class Talk:
     def turn(self, seconds: float) -> None:
         """Wait at most `seconds` for the broker, or for `wake`, and do what there is to do. Raises `Lost`."""
         try:
+            before = len(self.arrived)
             self._line.turn(seconds, self._wake)
+            for _ in range(_TOGETHER):  # where one has come there often are more, and each look at the socket costs as much again
+                if len(self.arrived) == before or self._trouble is not None:
+                    break
+                before = len(self.arrived)
+                self._line.read()
         except Refused:
             raise
         except Lost as lost:
