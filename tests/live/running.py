@@ -29,13 +29,13 @@ from tablectl import config
 from tablectl.config import ConfigFile
 from tablectl.emulator.table import EmulatedTable
 from tablectl.game.table import Table
+from tablectl.game.view import TableView
 from tablectl.houses import rules
 from tablectl.ledger import pin as pins
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import all_entries, refold, table_of
 from tablectl.ledger.verify import verify_days
 from tablectl.mqtt.messages import CHANNELS, Envelope, type_name
-from tablectl.notices import Status
 from tablectl.observations import CardDrawn, Observation, decode
 from tablectl.recording import folder as recordings
 from tablectl.recording.rebuilding import rebuild
@@ -383,8 +383,8 @@ def standing(file: ConfigFile) -> Standing:
 def are_up(file: ConfigFile) -> bool:
     """Whether all devices are up by the newest ledger: what they send from now on is read, and nothing thrown away any more."""
     with Reader(ledgers(file)[-1]) as reader:
-        status = reader.latest("status")
-    devices = msgspec.json.decode(status.body, type=Status).devices if status is not None else {}
+        state = reader.latest("state")
+    devices = msgspec.json.decode(state.body, type=TableView).devices if state is not None else {}
     return all(device.name in devices and devices[device.name].state == "up" for device in file.config.devices)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.kill import killed
+from tests.live.turn import killed_at_the_turn
 
 
 def test_a_killed_table_keeps_every_recorded_card_once_and_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -23,3 +24,10 @@ def test_so_it_is_200_times(tmp_path: Path) -> None:
     assert figures.kept == figures.recorded > 1000
     assert figures.phases["start-up"] >= 20
     assert figures.resumed >= 50
+
+
+@pytest.mark.slow
+def test_so_at_the_turn_of_the_day(tmp_path: Path) -> None:
+    turned = killed_at_the_turn(tmp_path, runs=16, seed=13)
+    print("\n".join(turned.lines()))
+    assert turned.kept == turned.recorded > 100
