@@ -111,7 +111,7 @@ def _near(picture: Picture, view: View, layout: Layout, then: Mapping[int, Point
         patch = window.of(picture)
         if window.empty:
             continue
-        seen = find_markers(np.ascontiguousarray(patch), layout.family).get(number)
+        seen = find_markers(np.ascontiguousarray(patch), layout.family, (number,)).get(number)
         if seen is not None:
             found[number] = seen + np.array([window.left, window.top])
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import cv2
@@ -37,17 +38,29 @@ class Registered(NamedTuple):
     """Ids seen that the layout does not have."""
 
 
-def find_markers(picture: Picture, family: MarkerFamily) -> dict[int, Points]:
-    """All markers of a family in a picture: their corners in pixels, by id. One that is seen twice is none."""
-    parameters = cv2.aruco.DetectorParameters()
-    parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
-    corners, ids, _ = cv2.aruco.ArucoDetector(dictionary(family), parameters).detectMarkers(picture)
+def find_markers(picture: Picture, family: MarkerFamily, only: tuple[int, ...] | None = None) -> dict[int, Points]:
+    """The markers of a family in a picture: their corners in pixels, by id. One that is seen twice is none.
+
+    `only` these ids are looked for: to compare a candidate with few codes takes a tenth of the time that all of a family take.
+    """
+    corners, ids, _ = _detector(family, only).detectMarkers(picture)
     numbers = [] if ids is None else [int(number) for number in np.asarray(ids).ravel()]
     return {
-        number: np.asarray(corner, np.float64).reshape(4, 2)
+        only[number] if only is not None else number: np.asarray(corner, np.float64).reshape(4, 2)
         for number, corner in zip(numbers, corners, strict=True)
         if numbers.count(number) == 1
     }
+
+
+@lru_cache(maxsize=256)
+def _detector(family: MarkerFamily, only: tuple[int, ...] | None) -> cv2.aruco.ArucoDetector:
+    parameters = cv2.aruco.DetectorParameters()
+    parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
+    whole = dictionary(family)
+    if only is None:
+        return cv2.aruco.ArucoDetector(whole, parameters)
+    few = cv2.aruco.Dictionary(whole.bytesList[list(only)], whole.markerSize, whole.maxCorrectionBits)
+    return cv2.aruco.ArucoDetector(few, parameters)
 
 
 def register_by_markers(pictures: Iterable[tuple[str, Picture]], layout: Layout, lens: Lens, camera: str) -> Registered:

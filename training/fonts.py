@@ -1,0 +1,105 @@
+"""Outlines of ranks and suits out of free fonts, for `tablectl.felt.faces`.
+
+Needs fontTools (the extra `training`) and the fonts of the Debian packages named in `PACKAGES`, all under free licences.
+`HELD_OUT` families are kept from the training: faces drawn with them measure it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fontTools.pens.basePen import BasePen
+from fontTools.ttLib import TTFont
+
+from tablectl.felt.faces import Glyphs
+
+__all__ = ["HELD_OUT", "PACKAGES", "SHIPPED", "font_files", "outlines", "write_shipped"]
+
+PACKAGES = "fonts-dejavu fonts-liberation fonts-freefont-ttf fonts-linuxlibertine fonts-lato fonts-urw-base35 fonts-texgyre"
+FOLDERS = (
+    "/usr/share/fonts/truetype/dejavu",
+    "/usr/share/fonts/truetype/liberation",
+    "/usr/share/fonts/truetype/freefont",
+    "/usr/share/fonts/opentype/linux-libertine",
+    "/usr/share/fonts/truetype/lato",
+    "/usr/share/fonts/opentype/urw-base35",
+    "/usr/share/texmf/fonts/opentype/public/tex-gyre",
+)
+LEFT_OUT = ("Math", "math", "Z003", "D050000L", "StandardSymbols", "Keyboard", "Initials", "ExtraLight", "Hairline", "chorus")
+HELD_OUT = ("C059", "texgyreschola", "Lato", "LinBiolinum", "URWGothic", "texgyreadventor")
+SHIPPED = ("DejaVuSansCondensed-Bold", "DejaVuSerifCondensed-Bold", "DejaVuSans", "DejaVuSerif-Bold")
+CHARACTERS = {**{c: c for c in "A234567891J0QK"}, "♣": "C", "♦": "D", "♥": "H", "♠": "S"}
+
+
+class _Flat(BasePen):  # type: ignore[misc]
+    """Collects a glyph's contours as points, curves cut into straight pieces."""
+
+    def __init__(self, glyph_set: Any) -> None:
+        super().__init__(glyph_set)
+        self.lines: list[list[tuple[float, float]]] = []
+
+    def _moveTo(self, pt: tuple[float, float]) -> None:  # noqa: N802
+        self.lines.append([pt])
+
+    def _lineTo(self, pt: tuple[float, float]) -> None:  # noqa: N802
+        self.lines[-1].append(pt)
+
+    def _curveToOne(self, pt1: tuple[float, float], pt2: tuple[float, float], pt3: tuple[float, float]) -> None:  # noqa: N802
+        a, b, c, d = (np.array(p, float) for p in (self.lines[-1][-1], pt1, pt2, pt3))
+        for t in np.linspace(0, 1, 9)[1:]:
+            point = (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+            self.lines[-1].append((float(point[0]), float(point[1])))
+
+
+@cache
+def outlines(path: Path) -> Glyphs | None:
+    """The outlines of a font; None where it lacks a rank."""
+    font = TTFont(path)
+    names, glyph_set = font.getBestCmap(), font.getGlyphSet()
+    raw: dict[str, list[np.ndarray]] = {}
+    for character, name in CHARACTERS.items():
+        if ord(character) not in names:
+            if name in "CDHS":
+                continue
+            return None
+        pen = _Flat(glyph_set)
+        glyph_set[names[ord(character)]].draw(pen)
+        raw[name] = [np.array(line) for line in pen.lines if len(line) > 2]
+    size = max(line[:, 1].max() for line in raw["A"])
+    made: Glyphs = {}
+    for name, lines in raw.items():
+        points = np.concatenate(lines)
+        low, high = points.min(0), points.max(0)
+        if name in "CDHS":  # one high, about x = 0
+            middle = np.array([(low[0] + high[0]) / 2, high[1]])
+            made[name] = [(line - middle) * (1, -1) / (high[1] - low[1]) for line in lines]
+        else:
+            own = max(high[1], 0.6 * size)  # old-style digits are low: each rank is as high as the others
+            made[name] = [(line - (low[0], own)) * (1, -1) / own for line in lines]
+    return made
+
+
+def font_files() -> tuple[list[Path], list[Path]]:
+    """The fonts to learn from, and those held out; only such as have all the ranks."""
+    learnt: list[Path] = []
+    held: list[Path] = []
+    for folder in FOLDERS:
+        for path in sorted([*Path(folder).glob("*.ttf"), *Path(folder).glob("*.otf")]):
+            if any(word in path.name for word in LEFT_OUT) or outlines(path) is None:
+                continue
+            (held if path.name.startswith(HELD_OUT) else learnt).append(path)
+    return learnt, held
+
+
+def write_shipped(target: Path) -> None:
+    """Write the outlines that come with the package (DejaVu: free to embed and to change)."""
+    sets = []
+    for path in (Path(FOLDERS[0]) / f"{name}.ttf" for name in SHIPPED):
+        glyphs = outlines(path)
+        assert glyphs is not None, path
+        sets.append({name: [np.round(line * 1000).astype(int).tolist() for line in lines] for name, lines in glyphs.items()})
+    target.write_text(json.dumps(sets, separators=(",", ":")) + "\n", "ascii")

@@ -1,0 +1,246 @@
+"""How the two networks learn from the pool of scenes. Seeded; one step's pictures follow from its number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tablectl.felt.patches import cut, normalised
+from training.networks import Finder, Reader
+from training.pool import Pool
+
+__all__ = ["export", "learn_to_find", "learn_to_read"]
+
+Rows = NDArray[np.float32]
+Log = Callable[[str], None]
+REJECT = 13
+
+
+class _Average:
+    """The running mean of a network's weights: steadier than the last step's."""
+
+    def __init__(self, network: nn.Module, keep: float = 0.997):
+        self.keep = keep
+        self.state = {k: v.detach().clone() for k, v in network.state_dict().items()}
+
+    def update(self, network: nn.Module, step: int) -> None:
+        keep = min(self.keep, (1 + step) / (10 + step))
+        for key, value in network.state_dict().items():
+            if value.dtype.is_floating_point:
+                self.state[key].mul_(keep).add_(value, alpha=1 - keep)
+            else:
+                self.state[key].copy_(value)
+
+
+def export(network: nn.Module, state: dict[str, Tensor], target: Path, shape: tuple[int, ...], free: tuple[int, ...]) -> None:
+    """Write a network as ONNX; `free` are the axes of the input whose length may vary."""
+    twin = type(network)()
+    twin.load_state_dict(state)
+    twin.eval()
+    axes = {"picture": {axis: f"n{axis}" for axis in free}, "out": {axis: f"m{axis}" for axis in free}}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    torch.onnx.export(
+        twin, (torch.zeros(shape),), str(target), input_names=["picture"], output_names=["out"], dynamic_axes=axes, dynamo=False, opset_version=17
+    )
+
+
+def _scenes(step: int, batch: int, count: int, chance: np.random.Generator) -> NDArray[np.int64]:
+    """The scenes of a step: more of them are open the further the training is."""
+    return chance.integers(0, min(count, 150 + 2 * step), batch)
+
+
+def _turned(image: NDArray[np.uint8], rows: Rows, quarter: int) -> tuple[NDArray[np.uint8], Rows]:
+    """A scene turned by quarters."""
+    rows = rows.copy()
+    size = image.shape[0]
+    for _ in range(quarter):  # np.rot90 turns left: (x, y) goes to (y, size - 1 - x)
+        x, y, ux, uy = rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), rows[:, 3].copy()
+        rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = y, size - 1 - x, uy, -ux
+    return np.rot90(image, quarter), rows
+
+
+def _aims(rows: Rows, cells: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """What the finder shall say: heat, weight of the heat (0 about half-covered indices), and the figures with their weight last."""
+    heat = np.zeros((cells, cells), np.float32)
+    weight = np.ones((cells, cells), np.float32)
+    figures = np.zeros((7, cells, cells), np.float32)
+    grid_y, grid_x = np.mgrid[0:cells, 0:cells].astype(np.float32)
+    for x, y, ux, uy, height, width, _, _, rank_seen, suit_seen in rows:
+        cx, cy = (x - 1.5) / 4, (y - 1.5) / 4
+        if not (-1 < cx < cells and -1 < cy < cells):
+            continue
+        distance = (grid_x - cx) ** 2 + (grid_y - cy) ** 2
+        seen = min(rank_seen, suit_seen)
+        if seen < 0.35:
+            continue
+        if seen < 0.8 or height < 13:
+            weight[distance < (height / 8) ** 2] = 0
+            continue
+        sigma = max(0.8, height / 4 * 0.07)
+        spot = np.exp(-distance / (2 * sigma**2))
+        heat = np.maximum(heat, spot)
+        near = distance < max(1.6, sigma * 1.3) ** 2
+        near &= spot >= heat - 1e-6
+        figures[:, near] = np.stack(
+            [cx - grid_x[near], cy - grid_y[near], *(np.full(near.sum(), v, np.float32) for v in (ux, uy, np.log(height / 32), np.log(width / 32), 1))]
+        )
+        column, row = int(np.clip(round(cx), 0, cells - 1)), int(np.clip(round(cy), 0, cells - 1))
+        heat[row, column] = 1
+        weight[distance < (height / 10) ** 2] = 1
+    return heat, weight, figures
+
+
+def _light(images: Tensor, chance: np.random.Generator) -> Tensor:
+    """A last change of contrast, colour and brightness, the same over a picture."""
+    gain = torch.from_numpy(chance.uniform(0.75, 1.25, (len(images), 1, 1, 1)) * chance.uniform(0.92, 1.08, (len(images), 3, 1, 1))).float()
+    return images * gain + torch.from_numpy(chance.uniform(-0.08, 0.08, (len(images), 1, 1, 1))).float()
+
+
+def learn_to_find(pool: Pool, scenes: int, steps: int, target: Path, log: Log, batch: int = 8) -> None:
+    """Train the finder and write it."""
+    torch.manual_seed(1)
+    network = Finder()
+    log(f"finder: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} scenes")
+    optimiser = torch.optim.AdamW(network.parameters(), 3e-3, weight_decay=1e-4)
+    average = _Average(network)
+    begun, losses = time.monotonic(), np.zeros(2)
+    for step in range(steps):
+        for group in optimiser.param_groups:
+            group["lr"] = 3e-3 * min(1, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * step / steps)))
+        chance = np.random.default_rng([1, step])
+        picked = [_turned(*pool[int(seed)], int(chance.integers(4))) for seed in _scenes(step, batch, scenes, chance)]
+        aims = [_aims(rows, image.shape[0] // 4) for image, rows in picked]
+        images = torch.from_numpy(np.stack([image.transpose(2, 0, 1) for image, _ in picked]).astype(np.float32) / 255)
+        heat, weight, figures = (torch.from_numpy(np.stack(part)) for part in zip(*aims, strict=True))
+        network.train()
+        out = network(_light(images, chance) - 0.5)
+        loss_heat = _focal(out[:, 0], heat, weight)
+        here = figures[:, 6:]
+        gap = functional.smooth_l1_loss(out[:, 1:] * here, figures[:, :6] * here, reduction="none", beta=0.2)
+        scale = torch.tensor([1.0, 1.0, 2.0, 2.0, 2.0, 1.0])[None, :, None, None]
+        loss_figures = (gap * scale).sum() / here.sum().clamp(min=1)
+        loss = loss_heat + loss_figures
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 5.0)
+        optimiser.step()
+        average.update(network, step)
+        losses += (float(loss_heat.detach()), float(loss_figures.detach()))
+        if (step + 1) % 100 == 0:
+            log(f"finder {step + 1}: heat {losses[0] / 100:.4f} figures {losses[1] / 100:.4f}, {time.monotonic() - begun:.0f} s")
+            losses[:] = 0
+        if (step + 1) % 200 == 0 or step + 1 == steps:
+            export(network, average.state, target, (1, 3, 320, 320), (0, 2, 3))
+            torch.save(average.state, target.with_suffix(".pt"))
+
+
+def _focal(logits: Tensor, heat: Tensor, weight: Tensor) -> Tensor:
+    """The loss of CenterNet: hits count by how unsure they are, misses near a hit count little."""
+    hit = (heat >= 0.999).float()
+    chance = torch.sigmoid(logits).clamp(1e-5, 1 - 1e-5)
+    gain = hit * (1 - chance) ** 2 * torch.log(chance)
+    loss = (1 - hit) * (1 - heat) ** 4 * chance**2 * torch.log(1 - chance)
+    return -((gain + loss) * weight).sum() / hit.sum().clamp(min=1)
+
+
+def _patch(image: NDArray[np.uint8], rows: Rows, chance: np.random.Generator) -> tuple[NDArray[np.uint8], int, int] | None:
+    """One patch of a scene with its rank and suit; rank `REJECT` where there is no index, or not enough of one."""
+    size = image.shape[0]
+    inside = rows[(rows[:, 0] > 0) & (rows[:, 0] < size) & (rows[:, 1] > 0) & (rows[:, 1] < size)]
+    seen = np.minimum(inside[:, 8], inside[:, 9])
+    kind = chance.random()
+    if kind < 0.68 and len(inside):
+        row = inside[int(chance.integers(len(inside)))]
+        share = min(row[8], row[9])
+        if 0.55 <= share < 0.88:
+            return None
+        angle = np.arctan2(row[3], row[2]) + np.deg2rad(np.clip(chance.normal(0, 4.5), -13, 13))
+        height = row[4] * np.exp(np.clip(chance.normal(0, 0.07), -0.2, 0.2))
+        middle = row[:2] + np.clip(chance.normal(0, 0.04, 2), -0.1, 0.1) * row[4]
+        rank, suit = (int(row[6]), int(row[7])) if share >= 0.88 else (REJECT, 0)
+    else:
+        good = inside[seen > 0.5]
+        if len(good) and chance.random() < 0.6:  # near an index, but not it
+            row = good[int(chance.integers(len(good)))]
+            angle = np.arctan2(row[3], row[2])
+            middle, height = row[:2].copy(), row[4]
+            way = int(chance.integers(3))
+            if way == 0:
+                angle += np.deg2rad(chance.uniform(45, 315))
+            elif way == 1:
+                offset = chance.uniform(0.45, 1.1) * height
+                direction = chance.uniform(0, 2 * np.pi)
+                middle += offset * np.array([np.cos(direction), np.sin(direction)])
+            else:
+                height *= chance.choice([chance.uniform(0.3, 0.6), chance.uniform(1.7, 2.6)])
+        else:
+            angle = chance.uniform(0, 2 * np.pi)
+            height = np.exp(chance.uniform(np.log(15), np.log(80)))
+            middle = chance.uniform(0, size, 2)
+        for other in inside[seen > 0.55]:
+            turn = np.cos(angle - np.arctan2(other[3], other[2]))
+            if np.hypot(*(middle - other[:2])) < 0.4 * other[4] and turn > 0.75 and 0.62 < height / other[4] < 1.6:
+                return None
+        rank, suit = REJECT, 0
+    stretch = float(np.exp(chance.normal(0, 0.08)))
+    patch = cut(image, (float(middle[0]), float(middle[1])), (float(np.cos(angle)), float(np.sin(angle))), float(height), stretch)
+    if chance.random() < 0.2:
+        patch = cv2.GaussianBlur(patch, (0, 0), float(chance.uniform(0.4, 1.6)))  # type: ignore[assignment]
+    if chance.random() < 0.2:
+        patch = np.clip(patch + chance.normal(0, chance.uniform(2, 12), patch.shape), 0, 255).astype(np.uint8)
+    return patch, rank, suit
+
+
+def learn_to_read(
+    pool: Pool, scenes: int, steps: int, target: Path, log: Log, batch: int = 64, found: Callable[[int], list[Rows]] | None = None
+) -> None:
+    """Train the reader and write it."""
+    del found
+    torch.manual_seed(2)
+    network = Reader()
+    log(f"reader: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} patches")
+    optimiser = torch.optim.AdamW(network.parameters(), 2e-3, weight_decay=1e-3)
+    average = _Average(network)
+    begun, told = time.monotonic(), np.zeros(4)
+    for step in range(steps):
+        for group in optimiser.param_groups:
+            group["lr"] = 2e-3 * min(1, (step + 1) / 100) * (0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * step / steps)))
+        chance = np.random.default_rng([2, step])
+        made: list[tuple[NDArray[np.uint8], int, int]] = []
+        while len(made) < batch:
+            image, rows = pool[int(_scenes(step, 1, scenes, chance)[0])]
+            for _ in range(4):
+                one = _patch(image, rows, chance)
+                if one is not None and len(made) < batch:
+                    made.append(one)
+        patches = torch.from_numpy(normalised(np.stack([patch for patch, _, _ in made])))
+        rank = torch.tensor([r for _, r, _ in made])
+        suit = torch.tensor([s for _, _, s in made])
+        network.train()
+        out = network(patches)
+        real = rank != REJECT
+        loss_rank = functional.cross_entropy(out[:, :14], rank, label_smoothing=0.01)
+        loss_suit = functional.cross_entropy(out[real][:, 14:], suit[real], label_smoothing=0.01) if bool(real.any()) else out.sum() * 0
+        loss = loss_rank + loss_suit
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        average.update(network, step)
+        right_rank = float((out[:, :14].argmax(1) == rank).float().mean())
+        right_suit = float((out[real][:, 14:].argmax(1) == suit[real]).float().mean())
+        told += (float(loss_rank.detach()), float(loss_suit.detach()), right_rank, right_suit)
+        if (step + 1) % 100 == 0:
+            a, b, c, d = told / 100
+            log(f"reader {step + 1}: rank {a:.4f} suit {b:.4f}; right {c:.4f} {d:.4f}, {time.monotonic() - begun:.0f} s")
+            told[:] = 0
+        if (step + 1) % 200 == 0 or step + 1 == steps:
+            export(network, average.state, target, (1, 3, 64, 48), (0,))
+            torch.save(average.state, target.with_suffix(".pt"))

@@ -1,0 +1,49 @@
+"""The two networks: `Finder` sees where indices are, `Reader` says what one is."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Finder", "Reader"]
+
+
+def _step(into: int, out: int, stride: int = 1, dilation: int = 1) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(into, out, 3, stride, dilation, dilation, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True)
+    )
+
+
+class Finder(nn.Module):
+    """Fully convolutional; a quarter of the picture's size out. Channels: index here (logit), its middle's offset in cells (2), the
+    vector from suit to rank (2), the logarithm of its height and of its width in pixels over 32 (2).
+    """
+
+    def __init__(self, wide: int = 32) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(_step(3, 16, 2), _step(16, 24, 2), _step(24, wide))
+        self.body = nn.ModuleList([_step(wide, wide, 1, d) for d in (2, 1, 4, 1, 2, 4, 1)])
+        self.head = nn.Conv2d(wide, 7, 1)
+        nn.init.constant_(self.head.bias[:1], -4.0)  # type: ignore[index]
+
+    def forward(self, picture: Tensor) -> Tensor:
+        x = self.stem(picture)
+        for part in self.body:
+            x = x + part(x)
+        out: Tensor = self.head(x)
+        return out
+
+
+class Reader(nn.Module):
+    """An upright patch in; 13 ranks and "no index", then four suits, as logits (18)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            _step(3, 16), _step(16, 32, 2), _step(32, 32), _step(32, 64, 2), _step(64, 64), _step(64, 80, 2), _step(80, 64)
+        )
+        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64 * 48, 80), nn.ReLU(inplace=True), nn.Linear(80, 18))
+
+    def forward(self, patch: Tensor) -> Tensor:
+        out: Tensor = self.head(self.body(patch))
+        return out
