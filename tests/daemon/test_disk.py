@@ -168,7 +168,7 @@ def test_a_table_whose_first_start_failed_is_opened_by_the_next(tmp_path: Path, 
     assert_rebuilds(file)
 
 
-def test_a_ledger_that_fails_for_long_does_not_slow_the_game(tmp_path: Path) -> None:
+def test_a_ledger_that_fails_for_long_does_not_slow_the_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that waits is tried again and again: were it with every card, the ten thousandth would wait as for ten thousand."""
     file = configured(tmp_path)
     running = Running(file, Clock())
@@ -182,7 +182,7 @@ def test_a_ledger_that_fails_for_long_does_not_slow_the_game(tmp_path: Path) -> 
         tries += 1
         return real(*values)
 
-    running.table.ledger.commit = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(running.table.ledger, "commit", counted)
     with files_no_larger_than(limit):
         feed_refused(running, chunks)
     assert running.table.live.waiting > len(chunks)

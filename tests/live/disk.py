@@ -29,7 +29,7 @@ from tablectl.errors import LedgerError
 from tablectl.observations import CardDrawn, Link, Observation, decode
 from tests.live.running import Stage, Subscriber, assert_told, assert_whole, cards, entries, ledgers, staged, until
 
-__all__ = ["DISKS", "ENDS", "Disk", "End", "Found", "Limited", "prove"]
+__all__ = ["DISKS", "ENDS", "Disk", "End", "Found", "Limited", "able", "prove"]
 
 SOURCE = Path(__file__).with_name("failing.c")
 SMALL = 4 << 20
@@ -181,14 +181,14 @@ class Dealt(Account):
             self.cards.append(str(observation.card))
 
 
-def prove(folder: Path, kind: type[Disk], end: End, *, seed: int = 1, cards_meanwhile: int = 25) -> Found:
+def prove(folder: Path, kind: type[Disk], end: End, *, seed: int = 1, rounds: int = 2, cards_meanwhile: int = 25) -> Found:
     """One disk, one end. Raises `AssertionError` for what is not as it must be."""
     dealt = Dealt()
     with ExitStack() as stack:
         disk = stack.enter_context(kind(folder))
         stage = stack.enter_context(staged(folder, environment=disk.environment, account=dealt, seed=seed, gap=0.06))
         table, program, subscriber = stage.emulated, stage.program, stage.subscriber
-        table.run(2)
+        table.run(rounds)
         until(lambda: len(cards(stage.file)) == len(dealt.cards), 10, "the first cards")
         _settled(subscriber)
         sound = len(dealt.cards)
@@ -223,7 +223,6 @@ def prove(folder: Path, kind: type[Disk], end: End, *, seed: int = 1, cards_mean
             assert "not all could be written" in program.log() or "cannot be" in program.log(), program.log()
             disk.mend(None)
         if end != "room again":
-            stay = cards(stage.file)
             program.start()
             program.ready()
             assert table.opened(10)
@@ -233,7 +232,7 @@ def prove(folder: Path, kind: type[Disk], end: End, *, seed: int = 1, cards_mean
         kept = len(dealt.cards)
         assert stay == dealt.cards[: len(stay)], "what is in the ledger is not what was dealt"
         assert len(stay) >= sound
-        table.run(2)
+        table.run(rounds)
         until(lambda: len(cards(stage.file)) == len(stay) + len(dealt.cards) - kept, 10, "the last cards")
         assert program.stop() == 0, program.log()
         assert cards(stage.file) == stay + dealt.cards[kept:]
@@ -307,7 +306,8 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _able(kind: type[Disk]) -> bool:
+def able(kind: type[Disk]) -> bool:
+    """Whether this machine lets us have such a disk."""
     if issubclass(kind, Shimmed):
         return shutil.which("cc") is not None
     return kind is not Full or os.geteuid() == 0
@@ -318,7 +318,7 @@ def main(say: Callable[[str], object] = print) -> int:
     failed = 0
     say("disk          end          told s  prompts  back s  code  entries  cards in no record")
     for name, kind in DISKS.items():
-        if not _able(kind):
+        if not able(kind):
             say(f"{name:<13} needs {'cc' if issubclass(kind, Shimmed) else 'the right to mount'}: not tried")
             continue
         for end in ENDS:
@@ -333,7 +333,7 @@ def main(say: Callable[[str], object] = print) -> int:
                 f"{name:<13} {end:<11} {found.told:>7.2f} {found.prompted:>8} {found.back:>7.2f} {found.code:>5} "
                 f"{found.entries:>8} {found.lost:>8}"
             )
-    if _able(Full):
+    if able(Full):
         with _folder() as folder:
             say(f"read-only at the start: exit code 7; {refuses_to_start(folder).splitlines()[-1]}")
     return 1 if failed else 0
