@@ -7,7 +7,7 @@ quiet again to the next, so whatever the machine does besides, it does to all.
 
 Between cards the disk alone is measured: what it takes to append to a file and have it there. The table has to do that twice, the
 bare chain does not; so a third chain goes along, bare but for these two (`bare_on_disk`), to tell the disk's part from the
-program's.
+program's. All lie in /var/tmp, or in TMPDIR: name a folder on the disk that a table would use, for /tmp may be memory.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def measure(house: str, cards: int, tell: Callable[[str], None]) -> dict[str, ob
     tell(f"latency: {cards} cards")
     python = [sys.executable, "-m"]
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="tablectl-bench-")))
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="tablectl-bench-", dir=os.environ.get("TMPDIR", "/var/tmp"))))
         broker = stack.enter_context(Broker(folder / "broker"))
         devices = {name: stack.enter_context(VirtualDevice(name, folder)) for name in ("shoe", "pad", *BARE)}
         onlooker = stack.enter_context(closing(Onlooker(broker)))
