@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tablectl.mqtt.pace import A_MINUTE, AT_ONCE
 from tablectl.mqtt.records import Taken
-from tests.live.intruder import HELPERS, Attacks, certificates, signatures
+from tests.live.attacks import Attacks
+from tests.live.intruder import HELPERS, certificates, signatures
 
 RULING_SECONDS = 10.0
 """Within how long a ruling must get through a flood here: a few seconds on a machine that has nothing else to do."""
