@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from tablectl.cards import Rank
+from tablectl.cards import Card, Rank
 from tablectl.game.hand import is_blackjack, total
 from tablectl.game.round import Hand, Round
 from tablectl.houses.rules import Rules
@@ -37,9 +37,9 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     insurance: int = 0
 
 
-def natural(hand: Hand, rules: Rules) -> bool:
-    """Whether the hand is a blackjack: R26 and R27 say what a split hand's ace and ten are."""
-    return is_blackjack(hand.cards) and (not hand.split or rules.blackjack_after_split)
+def natural(hand: Hand, rules: Rules, cards: tuple[Card, ...] | None = None) -> bool:
+    """Whether the hand is a blackjack, or would be with these cards: R26 and R27 say what a split hand's ace and ten are."""
+    return is_blackjack(hand.cards if cards is None else cards) and (not hand.split or rules.blackjack_after_split)
 
 
 def dealer_blackjack(round_: Round) -> bool | None:

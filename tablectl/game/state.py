@@ -15,7 +15,7 @@ from tablectl.game.dealing import due_place
 from tablectl.game.hand import total
 from tablectl.game.phases import IN_ROUND, ONWARD
 from tablectl.game.round import Ended, Hand, Round, change_hand, find
-from tablectl.game.settlement import settle
+from tablectl.game.settlement import natural, settle
 from tablectl.game.speech import Speech
 from tablectl.houses.rules import Rules
 from tablectl.instants import to_micros
@@ -196,7 +196,7 @@ def _ended(hand: Hand, cards: tuple[Card, ...], rules: Rules) -> Ended | None:
     if hand.owed == "double":
         return "doubled"
     if count == 21:
-        return "blackjack" if len(cards) == 2 and (not hand.split or rules.blackjack_after_split) else "twenty_one"
+        return "blackjack" if natural(hand, rules, cards) else "twenty_one"
     if hand.split and rules.split_aces_cards == 1 and cards[0].points == 1 and len(cards) == 2:
         return "split_ace"
     return None
