@@ -50,6 +50,7 @@ VERBS: dict[str, Verb] = {
     "audit": Verb("tablectl.cli.audit:audit", "Whether a ledger is what was written: verify, prove, export."),
     "house": Verb("tablectl.cli.house:house", "The rules of the houses: list, show, check."),
     "profile": Verb("tablectl.cli.profile:profile", "The profiles of shoes and pads: list, show, check."),
+    "calibrate": Verb("tablectl.cli.calibrate:calibrate", "A camera's lens, felt and layout; a deck; sheets to print."),
     "broker": Verb("tablectl.cli.broker:broker", "The MQTT broker's files and certificates: config, certificate."),
     "config": Verb("tablectl.cli.config:config", "A live table's configuration: begin one, check one."),
     "doctor": Verb("tablectl.cli.doctor:doctor", "See whether a table is fit to run, and what mends it."),

@@ -8,7 +8,8 @@ A calibration is a folder::
     CAMERA.felt.toml     how the felt lies before it
     deck.toml, deck/     an enrolled deck, where there is one
 
-Cameras need no common picture: each point of the felt is looked at by the camera that has the most pixels a millimetre there.
+Cameras need no common picture: each box is looked at by the camera that sees it whole and finest, and what no
+camera sees whole, point by point by the one that has the most pixels a millimetre there.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tablectl.errors import ConfigError
-from tablectl.felt.layout import Layout, Place, Points, named, read_layout
+from tablectl.felt.layout import Layout, Place, Points, StakeCircle, named, read_layout
 from tablectl.felt.lens import Lens
 from tablectl.felt.view import FeltPose, Region, View
 from tablectl.resources import data_folder
@@ -90,17 +91,38 @@ class Calibration:
         self.digest = digest
         """SHA-256 over the names and digests of all its files: what a ledger pins."""
 
+    @cached_property
+    def homes(self) -> Mapping[Place, str]:
+        """The camera of each place that some camera sees whole: of those, the one that sees its worst corner best.
+
+        A card at the edge of another camera's picture is not read there from the half that is in it.
+        """
+        found = {}
+        for place, points in self._grids.items():
+            worst = {camera: float(view.density(points).min()) for camera, view in self.views.items()}
+            camera = max(worst, key=lambda name: worst[name])
+            if worst[camera] > 0:
+                found[place] = camera
+        return found
+
     def camera_at(self, millimetres: ArrayLike) -> str | None:
-        """The camera that sees a place of the felt with the most pixels a millimetre; None when none sees it."""
-        best = self._best(np.asarray(millimetres, dtype=np.float64).reshape(1, 2))
-        return best[0][0]
+        """The camera whose word counts at a place of the felt; None when none sees it.
+
+        In a box, the one that sees all of it; elsewhere the one that has the most pixels a millimetre there.
+        """
+        point = np.asarray(millimetres, dtype=np.float64).reshape(1, 2)
+        place = self.layout.place_at(point[0])
+        if place is not None and place in self.homes:
+            return self.homes[place]
+        return self._best(point)[0][0]
 
     def density(self, millimetres: ArrayLike) -> NDArray[np.float64]:
         """Pixels a millimetre at each place, by the camera that has the most; 0 where none sees."""
         return self._best(np.asarray(millimetres, dtype=np.float64).reshape(-1, 2))[1]
 
-    def _best(self, points: Points) -> tuple[list[str | None], NDArray[np.float64]]:
-        cameras = list(self.views)
+    def _best(self, points: Points, place: Place | None = None) -> tuple[list[str | None], NDArray[np.float64]]:
+        """The camera of each of the points of a place, and its pixels a millimetre there."""
+        cameras = [self.homes[place]] if place is not None and place in self.homes else list(self.views)
         table = np.stack([self.views[camera].density(points) for camera in cameras])
         most = table.max(axis=0)
         return [cameras[index] if value > 0 else None for index, value in zip(table.argmax(axis=0), most, strict=True)], most
@@ -110,7 +132,7 @@ class Calibration:
         return self.layout.place_at(self.views[camera].to_mm(pixel)[0])
 
     def is_for(self, camera: str, millimetres: ArrayLike) -> bool:
-        """Whether what this camera sees at a place counts: no other sees it better. Two cameras report a card once."""
+        """Whether what this camera sees at a place counts, so that two cameras report a card once."""
         return self.camera_at(millimetres) == camera
 
     @cached_property
@@ -118,7 +140,7 @@ class Calibration:
         """By camera, the parts of its picture that show boxes and the dealer's place, where it is the best for some of them."""
         found: dict[str, dict[Place, Region]] = {camera: {} for camera in self.views}
         for place, points in self._grids.items():
-            bests = set(self._best(points)[0])
+            bests = set(self._best(points, place)[0])
             for camera, view in self.views.items():
                 region = view.region(self.layout.areas[place]) if camera in bests else None
                 if region is not None:
@@ -143,7 +165,7 @@ class Calibration:
         """Each box, and the dealer's place, where it is seen worst."""
         found = []
         for place, points in self._grids.items():
-            cameras, most = self._best(points)
+            cameras, most = self._best(points, place)
             worst = int(most.argmin())
             at = (round(float(points[worst][0]), 1), round(float(points[worst][1]), 1))
             found.append(Fineness(place, cameras[worst], float(most[worst]), at))
@@ -156,6 +178,13 @@ class Calibration:
         for view in self.views.values():
             if view.lens.is_straight:
                 said.append(f"camera {view.camera}: its lens is taken to draw straight lines straight: it was not calibrated")
+        unseen = [
+            stake.box for stake in self.layout.stakes if not any(view.sees(ring(stake)).all() for view in self.views.values())
+        ]
+        if unseen:
+            said.append(
+                f"no camera sees the whole stake circle of box {', '.join(map(str, unseen))}: stakes are not watched there"
+            )
         return tuple(said)
 
     def require_fine(self, where: str) -> None:
@@ -165,6 +194,12 @@ class Calibration:
             raise ConfigError(
                 f"{'; '.join(map(str, bad))}: at least {TOO_FEW} px/mm are needed, {ENOUGH} are wanted", where=where
             )
+
+
+def ring(stake: StakeCircle) -> Points:
+    """A stake circle as a polygon."""
+    turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+    return np.asarray(np.array(stake.centre) + stake.radius * np.column_stack([np.cos(turn), np.sin(turn)]), np.float64)
 
 
 def _sides(area: Points) -> list[tuple[Points, Points]]:

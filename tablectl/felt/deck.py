@@ -74,8 +74,7 @@ def find_lone_card(picture: Picture, view: View, area: Points, card: tuple[float
     low, high = area.min(axis=0), area.max(axis=0)
     middle = (low + high) / 2
     size = high - low
-    scale = 1.0
-    small = view.patch(picture, (float(middle[0]), float(middle[1])), (float(size[0]), float(size[1])), px_per_mm=scale)
+    small = view.patch(picture, (float(middle[0]), float(middle[1])), (float(size[0]), float(size[1])), px_per_mm=1.0)
     bright = small.min(axis=2) if small.ndim == 3 else small
     _, mask = cv2.threshold(bright, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
     mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((9, 9), np.uint8))
@@ -83,13 +82,13 @@ def find_lone_card(picture: Picture, view: View, area: Points, card: tuple[float
     found = []
     for outline in cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]:
         centre, sides, angle = cv2.minAreaRect(outline)
-        across, down = (side / scale + 1 / scale for side in sides)
+        across, down = (side + 1.0 for side in sides)
         turned = float(angle)
         if across > down:
             across, down, turned = down, across, turned + 90.0
         filled = cv2.contourArea(outline) / max(sides[0] * sides[1], 1.0)
         if abs(across - card[0]) < 0.1 * card[0] and abs(down - card[1]) < 0.1 * card[1] and filled > 0.93:
-            place = (float(centre[0] / scale + low[0] + 0.5 / scale), float(centre[1] / scale + low[1] + 0.5 / scale))
+            place = (float(centre[0] + low[0]) + 0.5, float(centre[1] + low[1]) + 0.5)
             found.append(LoneCard(place, (turned + 90.0) % 180.0 - 90.0, (across, down)))
     return found[0] if len(found) == 1 else None
 
@@ -107,7 +106,13 @@ def corners(picture: Picture, view: View, lone: LoneCard, card: tuple[float, flo
 
 
 def enrol(
-    pictures: Iterable[tuple[str, Picture]], view: View, area: Points, card: tuple[float, float], order: Iterable[Card], *, moving: bool
+    pictures: Iterable[tuple[str, Picture]],
+    view: View,
+    area: Points,
+    card: tuple[float, float],
+    order: Iterable[Card],
+    *,
+    moving: bool,
 ) -> Iterator[Enrolled]:
     """The cards shown, one after the other in the order given.
 
@@ -117,14 +122,17 @@ def enrol(
     names = iter(order)
     last: LoneCard | None = None
     still = 0
+    taken = False
     for source, picture in pictures:
         lone = find_lone_card(picture, view, area, card)
         if moving:
             same = lone is not None and last is not None and np.hypot(*np.subtract(lone.centre, last.centre)) < STILL_MM
             still = still + 1 if same else 0
             last = lone
-            if still != STILL_FRAMES - 1:
+            taken = taken and lone is not None
+            if taken or still < STILL_FRAMES - 1:
                 continue
+            taken = True
         if lone is None:
             raise InputError("no card lies alone on the felt's middle, or more than one does", where=source)
         name = next(names, None)
@@ -142,7 +150,7 @@ def write_deck(folder: Path, enrolled: list[Enrolled], card: tuple[float, float]
         write_picture(patches / f"{one.card}.2.png", one.patches[1])
     cards = sorted(path.stem for path in patches.glob("??.png"))
     lines = [
-        "# An enrolled deck: deck/AS.png is the upper left corner of the ace of spades, deck/AS.2.png its other one turned upright.",
+        "# An enrolled deck: deck/AS.png is the upper left corner of the ace of spades, deck/AS.2.png the other one, upright.",
         f"px_per_mm = {PX_PER_MM:g}",
         f"corner = [{CORNER_MM[0]:g}, {CORNER_MM[1]:g}]   # width and height of a patch in millimetres, from the card's corner",
         f"card = [{card[0]:g}, {card[1]:g}]",
@@ -157,12 +165,13 @@ def load_deck(folder: Path) -> EnrolledDeck | None:
     if not path.exists():
         return None
     file, _ = read_toml(path, DeckFile)
-    size = tuple(round(side * file.px_per_mm) for side in file.corner)
+    size = (round(file.corner[0] * file.px_per_mm), round(file.corner[1] * file.px_per_mm))
     patches: dict[Card, tuple[Picture, ...]] = {}
     for index, name in enumerate(file.cards):
         try:
             card = Card(name)
-            found = [read_picture(one) for one in (folder / "deck" / f"{name}.png", folder / "deck" / f"{name}.2.png") if one.exists()]
+            files = [folder / "deck" / f"{name}.png", folder / "deck" / f"{name}.2.png"]
+            found = [read_picture(one) for one in files if one.exists()]
         except (ValueError, InputError) as fault:
             raise ConfigError(f"{name}: {fault}", where=str(path), field=f"cards[{index}]") from None
         if not found or any((one.shape[1], one.shape[0]) != size for one in found):

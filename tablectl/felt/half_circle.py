@@ -18,17 +18,18 @@ def half_circle(
     *,
     width: float = 1800.0,
     depth: float = 1000.0,
-    cards: tuple[float, float] = (390.0, 640.0),
+    cards: tuple[float, float] = (390.0, 620.0),
     stake: tuple[float, float] = (725.0, 55.0),
     spread: float = 168.0,
-    dealer: tuple[float, float, float] = (380.0, 205.0, 325.0),
+    gap: float = 4.0,
+    dealer: tuple[float, float, float] = (380.0, 230.0, 350.0),
     first_marker: int = 0,
 ) -> Layout:
     """A half-circle felt with seven boxes, measured from the middle of its arc.
 
     `cards`: the boxes reach from one radius to another; `stake`: the circles' distance and radius; `spread`: degrees that the
-    seven boxes share; `dealer`: the dealer's place: its width, and its nearer and farther edge in y. Markers: 50 mm at the rim,
-    30 mm on the line between boxes and dealer.
+    seven boxes share, `gap`: those between two; `dealer`: the dealer's place: its width, and its nearer and farther edge in y.
+    Markers: 50 mm at the rim, 30 mm on the line between boxes and dealer, 24 mm in the gaps, for cameras that see no rim.
     """
     radius = width / 2
     middle = np.array([radius, depth - radius])
@@ -42,8 +43,8 @@ def half_circle(
     first = (180.0 - spread) / 2
 
     def wedge(box: int) -> tuple[Point, ...]:
-        begin = first + (box - 1) * step
-        angles = [begin + step * part / 4 for part in range(5)]
+        begin = first + (box - 1) * step + gap / 2
+        angles = [begin + (step - gap) * part / 4 for part in range(5)]
         return tuple([at(cards[1], angle) for angle in angles] + [at(cards[0], angle) for angle in reversed(angles)])
 
     between = [first + step * edge for edge in range(BOXES + 1)]
@@ -51,9 +52,10 @@ def half_circle(
     edge: list[tuple[Point, float, float]] = [((x, 45.0), 50.0, 0.0) for x in (radius + 330, radius - 330)]
     inner_radius = cards[0] - 30
     inner = [(at(inner_radius, first + step * (box - 0.5)), 30.0, first + step * (box - 0.5) - 90) for box in range(1, BOXES + 1)]
+    gaps = [(at(cards[1] - 30, angle), 24.0, angle - 90) for angle in between]
     markers = tuple(
         Marker(id=first_marker + number, centre=centre, size=size, turned=round(turned, 1))
-        for number, (centre, size, turned) in enumerate([*rim, *edge, *inner])
+        for number, (centre, size, turned) in enumerate([*rim, *edge, *inner, *gaps])
     )
     arc = tuple(at(radius, 6.0 * part) for part in range(31))
     return Layout(

@@ -6,9 +6,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tablectl.felt.calibration import Fineness
+from tablectl.felt.calibration import Fineness, ring
 from tablectl.felt.layout import Layout, Points
-from tablectl.felt.view import Picture, View
+from tablectl.felt.lens import Lens
+from tablectl.felt.view import FeltPose, Picture, View
 
 __all__ = ["lay_over", "plan"]
 
@@ -39,9 +40,8 @@ def lay_over(picture: Picture, view: View, layout: Layout, fineness: tuple[Finen
         _line(drawn, view.outline(area), colour, wide)
         words = f"{place}" + (f" {found.px_per_mm:.2f}" if found is not None and found.camera == view.camera else "")
         _words(drawn, words, view.to_px(area.mean(axis=0))[0], colour, wide)
-    turn = np.linspace(0, 2 * np.pi, 48, endpoint=False)
     for stake in layout.stakes:
-        _line(drawn, view.outline(np.array(stake.centre) + stake.radius * np.column_stack([np.cos(turn), np.sin(turn)])), STAKE, wide)
+        _line(drawn, view.outline(ring(stake)), STAKE, wide)
     for marker in layout.markers:
         _line(drawn, view.outline(marker.corners()), MARKER, wide)
         _words(drawn, str(marker.id), view.to_px([marker.centre])[0], MARKER, wide)
@@ -50,9 +50,6 @@ def lay_over(picture: Picture, view: View, layout: Layout, fineness: tuple[Finen
 
 def plan(layout: Layout, px_per_mm: float = 1.0) -> Picture:
     """A layout alone, from above with the dealer at the top."""
-    from tablectl.felt.lens import Lens
-    from tablectl.felt.view import FeltPose
-
     edge = 20.0
     width, height = (round((side + 2 * edge) * px_per_mm) for side in layout.size)
     row = edge * px_per_mm - 0.5
@@ -70,11 +67,10 @@ def plan(layout: Layout, px_per_mm: float = 1.0) -> Picture:
 
 def _line(drawn: Picture, pixels: Points, colour: Colour, wide: int) -> None:
     """A closed line; its parts outside the picture are left out."""
-    near = np.isfinite(pixels).all(axis=1)
-    for here, there, one, two in zip(pixels, np.roll(pixels, -1, axis=0), near, np.roll(near, -1), strict=True):
-        if one and two:
-            start, end = _whole(here), _whole(there)
-            cv2.line(drawn, start, end, colour, wide, cv2.LINE_AA)
+    near = [bool(np.isfinite(pixel).all()) for pixel in pixels]
+    for index in range(len(pixels)):
+        if near[index - 1] and near[index]:
+            cv2.line(drawn, _whole(pixels[index - 1]), _whole(pixels[index]), colour, wide, cv2.LINE_AA)
 
 
 def _words(drawn: Picture, words: str, pixel: NDArray[np.float64], colour: Colour, wide: int) -> None:

@@ -7,13 +7,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import cv2
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from tablectl.errors import InputError
 from tablectl.felt.layout import Layout, MarkerFamily, Points, dictionary
 from tablectl.felt.lens import Lens
-from tablectl.felt.view import FeltPose, Picture, SeenMarker, View
+from tablectl.felt.view import FeltPose, Homography, Picture, SeenMarker, View
 
 __all__ = ["MAX_RESIDUAL_MM", "Registered", "find_markers", "register_by_markers", "register_by_points"]
 
@@ -22,7 +23,7 @@ MAX_RESIDUAL_MM = 1.5
 """A felt whose marks are farther than this from their places is not the one that the layout describes."""
 MISPLACED_MM = 4.0
 """A single marker that is this far off lies elsewhere than the layout says; the others are believed."""
-MIN_SPREAD = 0.15
+MIN_SPREAD = 0.05
 """The part of the felt's rectangle that the marks must span: elsewhere the homography is a guess."""
 
 
@@ -140,11 +141,10 @@ def _pose(lens: Lens, pixels: Points, places: Points, layout: Layout, by: str, w
             "are they where the layout says, and is the lens this camera's?",
             where=where,
         )
-    rows = [tuple(float(value) for value in row) for row in homography]
     return FeltPose(
         width=lens.width,
         height=lens.height,
-        to_pixels=((*rows[0],), (*rows[1],), (*rows[2],)),  # type: ignore[arg-type]  # three rows of three
+        to_pixels=msgspec.convert(homography.tolist(), Homography),
         by="markers" if by == "markers" else "points",
         residual_mm=round(residual, 4),
         worst_mm=round(float(off.max()), 4),

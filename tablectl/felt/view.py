@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from tablectl.felt.layout import Points
 from tablectl.felt.lens import Lens, Pixels
 
-__all__ = ["FeltPose", "Picture", "Region", "SeenMarker", "View", "Window"]
+__all__ = ["FeltPose", "Homography", "Picture", "Region", "SeenMarker", "View", "Window"]
 
 Picture = NDArray[np.uint8]
 """Rows, columns and three channels in OpenCV's order (blue, green, red); or grey, without channels."""
 
-Row = tuple[float, float, float]
+Homography = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 Corner = tuple[float, float]
 
 
@@ -38,7 +38,7 @@ class FeltPose(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     width: Pixels
     height: Pixels
-    to_pixels: tuple[Row, Row, Row]
+    to_pixels: Homography
     """Homography: millimetres of the felt to pixels of a lens without distortion."""
     by: Literal["markers", "points"]
     residual_mm: Annotated[float, msgspec.Meta(ge=0, le=1000)]
