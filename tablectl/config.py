@@ -154,7 +154,7 @@ class PersonConfig(_Section, frozen=True):
     name: Annotated[
         str,
         _says("As in the record and in the certificate's common name."),
-        msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,64}$"),
+        msgspec.Meta(pattern=r"^(service:)?[A-Za-z0-9._-]{1,56}$"),
     ]
     may: Annotated[tuple[CommandName, ...], _says("The commands this person may give.")]
     key: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -13,12 +13,13 @@ from tablectl.daemon.opening import secret_of
 from tablectl.daemon.storage import Storage
 from tablectl.daemon.table import LiveTable
 from tablectl.errors import ConfigError, LedgerError
-from tablectl.ledger.reader import Outbox
+from tablectl.ledger.reader import Outbox, Reader
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.commands import Commands
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.identity import Person, Trust, public_key
 from tablectl.mqtt.judgement import Order
+from tablectl.mqtt.proofs import Prover
 from tablectl.mqtt.publisher import Publisher
 from tablectl.mqtt.telling import CURSOR
 
@@ -67,6 +68,7 @@ class Outlets:
                     log=self._log,
                     credentials=credentials,
                     notify=self._notify,
+                    prover=Prover(self._find),
                 )
             )
             self._stack = stack.pop_all()
@@ -86,6 +88,14 @@ class Outlets:
                 break
             untold.insert(0, path)
         return untold
+
+    def _find(self, session: str) -> Path | None:
+        """The ledger of a session; the newest are looked at first. Called in the thread that hears commands."""
+        for day in reversed(self._storage.days()):
+            with suppress(LedgerError), Reader(self._storage.path(day)) as reader:
+                if reader.session == session:
+                    return reader.path
+        return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._ear.close()

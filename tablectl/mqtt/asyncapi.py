@@ -18,6 +18,7 @@ from tablectl import notices, observations
 from tablectl.game.view import TableView
 from tablectl.ledger.pin import Pin
 from tablectl.mqtt.identity import SignedCommand
+from tablectl.mqtt.judgement import KINDS
 from tablectl.mqtt.messages import (
     CHANNELS,
     CHECKPOINT,
@@ -33,7 +34,8 @@ from tablectl.mqtt.messages import (
     schema_name,
     type_name,
 )
-from tablectl.mqtt.orders import COMMANDS, LONGEST, MOST_SECONDS, Response
+from tablectl.mqtt.orders import LONGEST, MOST_SECONDS, Response
+from tablectl.mqtt.proofs import ProofResponse
 
 __all__ = ["document", "main", "message_schema", "notice_schema", "observation_schema", "printed"]
 
@@ -70,11 +72,13 @@ _ASKED: Final = {
     "seat": "Players who come and go",
     "bet": "Stakes",
     "shoe": "A shoe that was loaded, and orders to it",
+    "proof": "Proofs that one size of a ledger extends another, for a witness that was away",
 }
 _PLAIN: Final[dict[str, type[msgspec.Struct]]] = {
-    **{f"cmd_{name}": kind for name, kind in COMMANDS.items()},
+    **{f"cmd_{name}": kind for name, kind in KINDS.items()},
     "signed": SignedCommand,
     "response": Response,
+    "proof_response": ProofResponse,
     "checkpoint": Checkpoint,
 }
 """The payloads that are plain JSON, no CloudEvents."""
@@ -100,8 +104,8 @@ def document() -> dict[str, Any]:
         | _command_channels(),
         "operations": {f"send_{name}": _operation(name, channel) for name, channel in channels.items()}
         | {"send_checkpoint": _operation("checkpoint", CHECKPOINT)}
-        | {f"receive_{name}": _command_operation(name, f"cmd_{name}", "signed") for name in COMMANDS}
-        | {f"receive_{name}_vouched": _command_operation(name, f"cmd_{name}_person") for name in COMMANDS},
+        | {f"receive_{name}": _command_operation(name, f"cmd_{name}", "signed") for name in KINDS}
+        | {f"receive_{name}_vouched": _command_operation(name, f"cmd_{name}_person") for name in KINDS},
         "components": {
             "messages": {name: _message(name) for name in channels} | {name: _plain_message(name) for name in _PLAIN},
             "schemas": schemas,
@@ -206,7 +210,7 @@ def _command_channels() -> dict[str, Any]:
         "with correlation data if wanted, or the field `reply_to`; without either there is no response."
     )
     asked = {}
-    for name in COMMANDS:
+    for name in KINDS:
         message = {f"cmd_{name}": {"$ref": f"#/components/messages/cmd_{name}"}}
         asked[f"cmd_{name}"] = {
             "address": f"{_BASE}/cmd/{name}",
@@ -225,7 +229,7 @@ def _command_channels() -> dict[str, Any]:
     answered = {
         "address": f"{_BASE}/reply/{{client}}",
         "title": "What became of a command",
-        "messages": {"response": {"$ref": "#/components/messages/response"}},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in ("response", "proof_response")},
         "parameters": _parameters(client="Who asks: 1 to 64 letters, digits, `.`, `_` or `-`, of its own choosing."),
     }
     return {**asked, "reply": answered}
@@ -245,7 +249,7 @@ def _command_operation(name: str, channel: str, *more: str) -> dict[str, Any]:
                 "description": "Or MQTT 5's response topic, which goes before it.",
             },
             "channel": {"$ref": "#/channels/reply"},
-            "messages": [{"$ref": "#/channels/reply/messages/response"}],
+            "messages": [{"$ref": f"#/channels/reply/messages/{'proof_response' if name == 'proof' else 'response'}"}],
         },
     }
 

@@ -9,7 +9,7 @@ common name                           who                    may
 `table:{site}:{pit}:{table}`          a table, its bridge    write below its own topics, hear its own commands
 the person's name                     a supervisor           write `cmd/{name}/{person}` of the tables, read their responses
 `service:display`                     the pit's display      read everything but commands
-`service:witness`                     who keeps checkpoints  read `audit/checkpoint`
+`service:witness`                     who keeps checkpoints  read `audit/checkpoint`, ask for a proof, read responses
 ====================================  =====================  ================================================================
 
 The names themselves have no `:`, so nobody is by chance what he is not, and no `/`, which a broker may refuse in a user's name.
@@ -312,6 +312,7 @@ def _access(plan: BrokerPlan) -> list[str]:
     lines += ["", f"user {DISPLAY}", *(f"topic read {shared}/{channel}" for channel in readable)]
     lines += ["topic read $SYS/broker/connection/+/state"]
     lines += ["", f"user {WITNESS}", f"topic read {shared}/audit/checkpoint"]
+    lines += [f"topic write {shared}/cmd/proof/{WITNESS}", f"topic read {shared}/reply/#"]  # for what it missed
     if not plan.people:
         lines += [
             "",

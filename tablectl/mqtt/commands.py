@@ -35,6 +35,7 @@ from tablectl.mqtt.identity import Trust, sealed
 from tablectl.mqtt.judgement import Arrived, Order, Refusal, Reply, judge, printed
 from tablectl.mqtt.orders import Command, reply_topic
 from tablectl.mqtt.pace import A_MINUTE, FLOOD, Pace
+from tablectl.mqtt.proofs import ProofCommand, Prover
 from tablectl.mqtt.records import Refusals
 from tablectl.mqtt.records import Refused as RefusedRecord
 from tablectl.mqtt.talk import Talk, open_talk
@@ -66,6 +67,7 @@ class Commands:
         log: Callable[[str], object],
         credentials: Credentials | None = None,
         notify: Callable[[], object] | None = None,
+        prover: Prover | None = None,
     ):
         if credentials is not None:
             credentials.check(address)
@@ -76,6 +78,7 @@ class Commands:
         self._client_id = "-".join(["tablectl", *str(table).split("/"), "cmd"])
         self._log = log
         self._notify = notify or (lambda: None)
+        self._prover = prover
         self._logged: deque[float] = deque(maxlen=_LOGGED)
         self._unlogged = 0
         self._refusals = Refusals()
@@ -187,6 +190,9 @@ class Commands:
             self._refuse(talk, Refusal(name, None, "busy", flood, None, printed(person, 80), "certificate"), arrived.payload, now)
             return
         judged = judge(arrived, base=self._base, now=now, trust=self._trust)
+        if isinstance(judged, Order) and isinstance(judged.command, ProofCommand):
+            self._prove(talk, judged, judged.command)
+            return
         if isinstance(judged, Order):
             repeat = self._pace.knows(judged.digest)
             why = self._queued(judged, now)
@@ -207,6 +213,11 @@ class Commands:
             self._orders.append(order)
             self._changed.notify()
         return None
+
+    def _prove(self, talk: Talk, order: Order, command: ProofCommand) -> None:
+        """Answer a witness from here: the game has nothing to do with it."""
+        if self._prover is not None and order.reply is not None:
+            talk.publish(order.reply, self._prover.answer(command))
 
     def _refuse(self, talk: Talk, refused: Refusal, payload: bytes | None, now: int) -> None:
         self._say(f"cmd/{refused.name[:64]}: refused: {refused.reason}: {refused.detail}")

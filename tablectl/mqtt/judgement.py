@@ -17,9 +17,10 @@ import msgspec
 from tablectl.instants import to_micros
 from tablectl.mqtt.identity import SignedCommand, Trust, Vouched, opened, verified
 from tablectl.mqtt.orders import COMMANDS, LONGEST, MOST_SECONDS, Command, Reason, TableCommand, refusal
+from tablectl.mqtt.proofs import ProofCommand
 from tablectl.observations import explain
 
-__all__ = ["Arrived", "Order", "Refusal", "Reply", "judge", "printed"]
+__all__ = ["KINDS", "Arrived", "Order", "Refusal", "Reply", "judge", "printed"]
 
 
 class Reply(NamedTuple):
@@ -91,7 +92,9 @@ class _No(Exception):
         self.detail = detail
 
 
-_DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {name: msgspec.json.Decoder(kind) for name, kind in COMMANDS.items()}
+KINDS: Final[dict[str, type[Command]]] = {**COMMANDS, "proof": ProofCommand}
+"""All that may be asked, by the level of the topic that names it: of the game, and for a proof."""
+_DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {name: msgspec.json.Decoder(kind) for name, kind in KINDS.items()}
 _head_of = msgspec.json.Decoder(_Head).decode
 _envelope_of = msgspec.json.Decoder(SignedCommand).decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -173,7 +176,7 @@ class _Case:
             raise _No("too_long", f"a command has at most {LONGEST} bytes")
         decoder = _DECODERS.get(self.name)
         if decoder is None or (self.place is not None and (not self.place or "/" in self.place)):
-            raise _No("unknown_command", f"there are {', '.join(COMMANDS)}")
+            raise _No("unknown_command", f"there are {', '.join(KINDS)}")
         if self.envelope_fault is not None:
             raise _No("malformed", f"the envelope of a signed command: {self.envelope_fault}")
         try:

@@ -86,7 +86,7 @@ def test_what_asyncapi_3_requires_is_there() -> None:
 
 
 def test_every_topic_of_this_version_is_a_channel() -> None:
-    asked = ("ruling", "ack", "table", "seat", "bet", "shoe")
+    asked = ("ruling", "ack", "table", "seat", "bet", "shoe", "proof")
     commands = [f"cmd/{name}" for name in asked] + [f"cmd/{name}/{{person}}" for name in asked]
     events = ["evt/" + name for name in ("dealt", "outcome", "alert", "round", "phase", "shoe")]
     assert {channel["address"] for channel in DOCUMENT["channels"].values()} == {
