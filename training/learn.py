@@ -22,6 +22,7 @@ __all__ = ["export", "learn_to_find", "learn_to_read"]
 Rows = NDArray[np.float32]
 Log = Callable[[str], None]
 REJECT = 13
+PIECE = 208  # pixels of a scene that the finder sees at a time
 
 
 class _Average:
@@ -48,7 +49,14 @@ def export(network: nn.Module, state: dict[str, Tensor], target: Path, shape: tu
     axes = {"picture": {axis: f"n{axis}" for axis in free}, "out": {axis: f"m{axis}" for axis in free}}
     target.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        twin, (torch.zeros(shape),), str(target), input_names=["picture"], output_names=["out"], dynamic_axes=axes, dynamo=False, opset_version=17
+        twin,
+        (torch.zeros(shape),),
+        str(target),
+        input_names=["picture"],
+        output_names=["out"],
+        dynamic_axes=axes,
+        dynamo=False,
+        opset_version=17,
     )
 
 
@@ -67,8 +75,20 @@ def _turned(image: NDArray[np.uint8], rows: Rows, quarter: int) -> tuple[NDArray
     return np.rot90(image, quarter), rows
 
 
+def _part(image: NDArray[np.uint8], rows: Rows, chance: np.random.Generator) -> tuple[NDArray[np.uint8], Rows]:
+    """A square piece of a scene, mostly about an index."""
+    size = image.shape[0]
+    middle = chance.uniform(0, size, 2)
+    if len(rows) and chance.random() < 0.75:
+        middle = rows[int(chance.integers(len(rows))), :2] + chance.uniform(-PIECE / 3, PIECE / 3, 2)
+    x, y = (int(np.clip(v - PIECE / 2, 0, size - PIECE)) for v in middle)
+    rows = rows.copy()
+    rows[:, :2] -= (x, y)
+    return image[y : y + PIECE, x : x + PIECE], rows
+
+
 def _aims(rows: Rows, cells: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """What the finder shall say: heat, weight of the heat (0 about half-covered indices), and the figures with their weight last."""
+    """What the finder shall say: heat, its weight (0 about half-covered indices), and the figures with their weight last."""
     heat = np.zeros((cells, cells), np.float32)
     weight = np.ones((cells, cells), np.float32)
     figures = np.zeros((7, cells, cells), np.float32)
@@ -90,7 +110,11 @@ def _aims(rows: Rows, cells: int) -> tuple[NDArray[np.float32], NDArray[np.float
         near = distance < max(1.6, sigma * 1.3) ** 2
         near &= spot >= heat - 1e-6
         figures[:, near] = np.stack(
-            [cx - grid_x[near], cy - grid_y[near], *(np.full(near.sum(), v, np.float32) for v in (ux, uy, np.log(height / 32), np.log(width / 32), 1))]
+            [
+                cx - grid_x[near],
+                cy - grid_y[near],
+                *(np.full(near.sum(), v, np.float32) for v in (ux, uy, np.log(height / 32), np.log(width / 32), 1)),
+            ]
         )
         column, row = int(np.clip(round(cx), 0, cells - 1)), int(np.clip(round(cy), 0, cells - 1))
         heat[row, column] = 1
@@ -100,7 +124,9 @@ def _aims(rows: Rows, cells: int) -> tuple[NDArray[np.float32], NDArray[np.float
 
 def _light(images: Tensor, chance: np.random.Generator) -> Tensor:
     """A last change of contrast, colour and brightness, the same over a picture."""
-    gain = torch.from_numpy(chance.uniform(0.75, 1.25, (len(images), 1, 1, 1)) * chance.uniform(0.92, 1.08, (len(images), 3, 1, 1))).float()
+    gain = torch.from_numpy(
+        chance.uniform(0.75, 1.25, (len(images), 1, 1, 1)) * chance.uniform(0.92, 1.08, (len(images), 3, 1, 1))
+    ).float()
     return images * gain + torch.from_numpy(chance.uniform(-0.08, 0.08, (len(images), 1, 1, 1))).float()
 
 
@@ -116,7 +142,9 @@ def learn_to_find(pool: Pool, scenes: int, steps: int, target: Path, log: Log, b
         for group in optimiser.param_groups:
             group["lr"] = 3e-3 * min(1, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * step / steps)))
         chance = np.random.default_rng([1, step])
-        picked = [_turned(*pool[int(seed)], int(chance.integers(4))) for seed in _scenes(step, batch, scenes, chance)]
+        picked = [
+            _part(*_turned(*pool[int(seed)], int(chance.integers(4))), chance) for seed in _scenes(step, batch, scenes, chance)
+        ]
         aims = [_aims(rows, image.shape[0] // 4) for image, rows in picked]
         images = torch.from_numpy(np.stack([image.transpose(2, 0, 1) for image, _ in picked]).astype(np.float32) / 255)
         heat, weight, figures = (torch.from_numpy(np.stack(part)) for part in zip(*aims, strict=True))
@@ -228,7 +256,9 @@ def learn_to_read(
         out = network(patches)
         real = rank != REJECT
         loss_rank = functional.cross_entropy(out[:, :14], rank, label_smoothing=0.01)
-        loss_suit = functional.cross_entropy(out[real][:, 14:], suit[real], label_smoothing=0.01) if bool(real.any()) else out.sum() * 0
+        loss_suit = (
+            functional.cross_entropy(out[real][:, 14:], suit[real], label_smoothing=0.01) if bool(real.any()) else out.sum() * 0
+        )
         loss = loss_rank + loss_suit
         optimiser.zero_grad()
         loss.backward()

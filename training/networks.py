@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 __all__ = ["Finder", "Reader"]
@@ -15,8 +14,10 @@ def _step(into: int, out: int, stride: int = 1, dilation: int = 1) -> nn.Sequent
 
 
 class Finder(nn.Module):
-    """Fully convolutional; a quarter of the picture's size out. Channels: index here (logit), its middle's offset in cells (2), the
-    vector from suit to rank (2), the logarithm of its height and of its width in pixels over 32 (2).
+    """Fully convolutional; a quarter of the picture's size out.
+
+    Channels: index here (logit), its middle's offset in cells (2), the vector from suit to rank (2), the logarithm of its height
+    and of its width in pixels over 32 (2).
     """
 
     def __init__(self, wide: int = 32) -> None:
@@ -27,6 +28,7 @@ class Finder(nn.Module):
         nn.init.constant_(self.head.bias[:1], -4.0)  # type: ignore[index]
 
     def forward(self, picture: Tensor) -> Tensor:
+        """Pictures to maps."""
         x = self.stem(picture)
         for part in self.body:
             x = x + part(x)
@@ -45,5 +47,6 @@ class Reader(nn.Module):
         self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64 * 48, 80), nn.ReLU(inplace=True), nn.Linear(80, 18))
 
     def forward(self, patch: Tensor) -> Tensor:
+        """Patches to logits."""
         out: Tensor = self.head(self.body(patch))
         return out

@@ -20,6 +20,7 @@ from training.scenes import scene
 __all__ = ["PART", "Pool", "draw"]
 
 PART = 50
+OWN = 1000  # so many scenes show faces of our own drawing alone; after them a fifth shows an artist's
 
 
 def draw(folder: Path, count: int, first: int = 0) -> None:
@@ -32,7 +33,7 @@ def draw(folder: Path, count: int, first: int = 0) -> None:
         target = folder / f"{start:06d}.npz"
         if target.exists():
             continue
-        made = [scene(seed, learnt, art) for seed in range(start, start + PART)]
+        made = [scene(seed, learnt, art if seed >= OWN else None) for seed in range(start, start + PART)]
         rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
         unfinished = target.with_suffix(".part")
         with unfinished.open("wb") as file:

@@ -33,7 +33,11 @@ def hands(chance: np.random.Generator, spread: float) -> list[Laid]:
         angle = float(chance.uniform(0, 360))
         count = int(chance.choice([1, 2, 3, 4, 5, 6], p=[0.2, 0.3, 0.2, 0.14, 0.1, 0.06]))
         kind = int(chance.integers(4))
-        step = (chance.uniform(8, 24), chance.choice([-1, 1]) * chance.uniform(6, 26)) if kind == 0 else (chance.uniform(11, 30), 0.0)
+        step = (
+            (chance.uniform(8, 24), chance.choice([-1, 1]) * chance.uniform(6, 26))
+            if kind == 0
+            else (chance.uniform(11, 30), 0.0)
+        )
         if kind == 3:
             step = (chance.uniform(55, 80), chance.uniform(-15, 15))
         if chance.random() < 0.25:
@@ -47,7 +51,9 @@ def hands(chance: np.random.Generator, spread: float) -> list[Laid]:
             if place and chance.random() < 0.06:
                 own += 90
             card = Card.UNREAD if chance.random() < 0.05 else PACK[int(chance.integers(52))]
-            laid.append(Laid(card, float(x + u * cos - v * sin), float(y + u * sin + v * cos), float(own + 180 * (chance.random() < 0.3))))
+            laid.append(
+                Laid(card, float(x + u * cos - v * sin), float(y + u * sin + v * cos), float(own + 180 * (chance.random() < 0.3)))
+            )
     return laid
 
 
@@ -72,11 +78,32 @@ def _ground(chance: np.random.Generator) -> Picture:
             at = tuple(int(v) for v in chance.integers(0, SIZE, 2))
             thick = int(chance.integers(1, 5))
             if chance.random() < 0.5:
-                cv2.ellipse(image, at, tuple(int(v) for v in chance.integers(20, 250, 2)), float(chance.uniform(0, 180)), 0, 360, ink, thick, cv2.LINE_AA)
+                cv2.ellipse(
+                    image,
+                    at,
+                    tuple(int(v) for v in chance.integers(20, 250, 2)),
+                    float(chance.uniform(0, 180)),
+                    0,
+                    360,
+                    ink,
+                    thick,
+                    cv2.LINE_AA,
+                )
             else:
-                words = str(chance.choice(["BLACKJACK", "PAYS 3 TO 2", "INSURANCE", "17", "2 TO 1", "A K Q J", "10", "9", "DEALER"]))
+                words = str(
+                    chance.choice(["BLACKJACK", "PAYS 3 TO 2", "INSURANCE", "17", "2 TO 1", "A K Q J", "10", "9", "DEALER"])
+                )
                 layer = np.zeros_like(image)
-                cv2.putText(layer, words, at, int(chance.integers(0, 8)), float(chance.uniform(0.5, 2)), (255, 255, 255), thick, cv2.LINE_AA)
+                cv2.putText(
+                    layer,
+                    words,
+                    at,
+                    int(chance.integers(0, 8)),
+                    float(chance.uniform(0.5, 2)),
+                    (255, 255, 255),
+                    thick,
+                    cv2.LINE_AA,
+                )
                 turn = cv2.getRotationMatrix2D((SIZE / 2, SIZE / 2), float(chance.uniform(0, 360)), 1)
                 image = np.where(cv2.warpAffine(layer, turn, (SIZE, SIZE)) > 127, np.array(ink, np.uint8), image)
     return np.ascontiguousarray(image)
@@ -93,7 +120,12 @@ def scene(seed: int, fonts: list[Path], decks: list[Deck] | None = None) -> tupl
         deck = Deck(random_style(chance), glyphs)
     scale = float(np.exp(chance.uniform(np.log(1.45), np.log(2.9))))
     camera = view(
-        scale, (0.0, 0.0), (SIZE, SIZE), float(chance.uniform(0, 360)), min(48.0, abs(float(chance.normal(0, 20)))), float(chance.uniform(600, 2500))
+        scale,
+        (0.0, 0.0),
+        (SIZE, SIZE),
+        float(chance.uniform(0, 360)),
+        min(48.0, abs(float(chance.normal(0, 20)))),
+        float(chance.uniform(600, 2500)),
     )
     spread = SIZE / scale * 0.42
     cards = hands(chance, spread) if chance.random() < 0.96 else []
@@ -107,7 +139,10 @@ def scene(seed: int, fonts: list[Path], decks: list[Deck] | None = None) -> tupl
         draw_hand(image, owner, chance, tuple(chance.uniform(0, SIZE, 2)), scale)
     sights = exposed(cards, deck, camera, owner)
     rows = np.array(
-        [(s.x, s.y, *s.up, s.height, s.width, PACK.index(s.card) % 13, PACK.index(s.card) // 13, s.rank_seen, s.suit_seen) for s in sights],
+        [
+            (s.x, s.y, *s.up, s.height, s.width, PACK.index(s.card) % 13, PACK.index(s.card) // 13, s.rank_seen, s.suit_seen)
+            for s in sights
+        ],
         np.float32,
     ).reshape(-1, len(COLUMNS))
     return _seen(image, chance), rows
@@ -117,13 +152,21 @@ def _seen(image: Picture, chance: np.random.Generator) -> Picture:
     """The picture through light, lens, sensor and compression, at a resolution that may be lower than the scene's."""
     light = smooth_field(chance, image.shape[:2], int(chance.integers(2, 5)), float(chance.uniform(0.35, 1.0)), 1.1)[..., None]
     colour = chance.uniform(0.85, 1.15, 3).astype(np.float32)
-    seen = 255 * (image.astype(np.float32) / 255) ** np.float32(chance.uniform(0.75, 1.4)) * light * colour * np.float32(chance.uniform(0.7, 1.25))
+    seen = (
+        255
+        * (image.astype(np.float32) / 255) ** np.float32(chance.uniform(0.75, 1.4))
+        * light
+        * colour
+        * np.float32(chance.uniform(0.7, 1.25))
+    )
     if chance.random() < 0.3:
         glare(seen, chance, tuple(chance.uniform(0, SIZE, 2)), float(chance.uniform(30, 150)), float(chance.uniform(30, 170)))
     if chance.random() < 0.3:  # a shadow with an edge
         edge = np.zeros(image.shape[:2], np.float32)
         cv2.fillPoly(edge, [chance.integers(-80, SIZE + 80, (4, 2)).astype(np.int32)], (1.0,))
-        seen *= 1 - np.float32(chance.uniform(0.2, 0.65)) * cv2.GaussianBlur(edge, (0, 0), float(chance.uniform(1, 12)))[..., None]
+        seen *= (
+            1 - np.float32(chance.uniform(0.2, 0.65)) * cv2.GaussianBlur(edge, (0, 0), float(chance.uniform(1, 12)))[..., None]
+        )
     if chance.random() < 0.25:  # less colour, as cheap cameras see
         grey = seen.mean(2, keepdims=True)
         seen = grey + (seen - grey) * np.float32(chance.uniform(0.45, 1.2))

@@ -48,6 +48,7 @@ VERBS: dict[str, Verb] = {
     "record": Verb("tablectl.cli.record:record", "What serial devices send to a native recording."),
     "stats": Verb("tablectl.cli.stats:stats", "The figures of a ledger, by round, shoe, shift or day."),
     "audit": Verb("tablectl.cli.audit:audit", "Whether a ledger is what was written: verify, prove, export."),
+    "felt": Verb("tablectl.cli.felt:felt", "The camera's side, tried on pictures: read the cards in them."),
     "house": Verb("tablectl.cli.house:house", "The rules of the houses: list, show, check."),
     "profile": Verb("tablectl.cli.profile:profile", "The profiles of shoes and pads: list, show, check."),
     "calibrate": Verb("tablectl.cli.calibrate:calibrate", "A camera's lens, felt and layout; a deck; sheets to print."),

@@ -1,8 +1,8 @@
-"""Playing-card faces, drawn: rank and suit in the corners, pips or a court's stand-in between, in as wide a variation as decks have.
+"""Playing-card faces, drawn: rank and suit in the corners, between them pips or a court's stand-in, as varied as decks are.
 
-A face is drawn by `draw_face` from a `FaceStyle` (measures in millimetres, colours blue-green-red) and from `Glyphs`, the outlines of
-the ranks. The package ships a few sets of outlines (`shipped_glyphs`), so that nothing needs a font at run time; the training makes
-many more from free fonts. Suits are curves of our own, or a font's where the set has them.
+A face is drawn by `draw_face` from a `FaceStyle` (measures in millimetres, colours blue-green-red) and from `Glyphs`, the
+outlines of the ranks. The package ships a few sets of outlines (`shipped_glyphs`), so that nothing needs a font at run time;
+the training makes many more from free fonts. Suits are curves of our own, or a font's where the set has them.
 
 An *index* is rank over suit in a corner. `index_blocks` says where a face has them: that is what the reader learns to find.
 """
@@ -26,7 +26,7 @@ Picture = NDArray[np.uint8]
 Points = NDArray[np.float64]
 Colour = tuple[int, int, int]
 Glyphs = dict[str, list[Points]]
-"""Outlines by character (`A` to `K`, `0` to `9`, and perhaps the suits as `C D H S`): y down, capitals 1 high standing on y=1, x from 0."""
+"""Outlines by character (`A` to `K`, `0` to `9`, perhaps the suits as `C D H S`): y down, capitals from 0 to 1, x from 0."""
 
 RANKS = tuple(Rank)
 SHIPPED = Path(__file__).parent / "glyphs.json"
@@ -44,7 +44,18 @@ PIPS: dict[str, list[tuple[float, float]]] = {
     "7": [(-1, -1), (1, -1), (0, -0.5), (-1, 0), (1, 0), (-1, 1), (1, 1)],
     "8": [(-1, -1), (1, -1), (0, -0.5), (-1, 0), (1, 0), (0, 0.5), (-1, 1), (1, 1)],
     "9": [(-1, -1), (1, -1), (-1, -THIRD), (1, -THIRD), (0, 0), (-1, THIRD), (1, THIRD), (-1, 1), (1, 1)],
-    "T": [(-1, -1), (1, -1), (0, -2 * THIRD), (-1, -THIRD), (1, -THIRD), (-1, THIRD), (1, THIRD), (0, 2 * THIRD), (-1, 1), (1, 1)],
+    "T": [
+        (-1, -1),
+        (1, -1),
+        (0, -2 * THIRD),
+        (-1, -THIRD),
+        (1, -THIRD),
+        (-1, THIRD),
+        (1, THIRD),
+        (0, 2 * THIRD),
+        (-1, 1),
+        (1, 1),
+    ],
 }
 
 
@@ -79,7 +90,7 @@ class FaceStyle(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One index on a face: its middle in mm from the face's upper left, its height and width in mm, and whether it is upside down."""
+    """One index on a face: its middle in mm from the face's upper left, its height and width in mm, whether upside down."""
 
     x: float
     y: float
@@ -280,7 +291,16 @@ def _draw_court(image: Picture, card: Card, style: FaceStyle, glyphs: Glyphs, sc
     left, top, right, bottom = (round(v * scale) for v in (x, y, style.width - x, style.height - y))
     inner = image[top:bottom, left:right]
     high, wide = inner.shape[:2]
-    inks = [(30, 200, 240), (40, 30, 200), (160, 80, 30), (20, 20, 20), (200, 160, 60), (120, 180, 240), (60, 120, 60), style.paper]
+    inks = [
+        (30, 200, 240),
+        (40, 30, 200),
+        (160, 80, 30),
+        (20, 20, 20),
+        (200, 160, 60),
+        (120, 180, 240),
+        (60, 120, 60),
+        style.paper,
+    ]
     figure = inner.copy()
     for _ in range(int(chance.integers(8, 40))):
         ink = inks[int(chance.integers(len(inks)))]
@@ -296,7 +316,14 @@ def _draw_court(image: Picture, card: Card, style: FaceStyle, glyphs: Glyphs, sc
         else:
             slope = chance.uniform(-1, 1, 2) * size * 2
             ends = np.round(np.array([middle - slope, middle + slope])).astype(int)
-            cv2.line(figure, tuple(map(int, ends[0])), tuple(map(int, ends[1])), ink, max(1, round(chance.uniform(0.3, 2.5) * scale)), cv2.LINE_AA)
+            cv2.line(
+                figure,
+                tuple(map(int, ends[0])),
+                tuple(map(int, ends[1])),
+                ink,
+                max(1, round(chance.uniform(0.3, 2.5) * scale)),
+                cv2.LINE_AA,
+            )
     size = min(style.pip_height, 0.3 * wide / scale)
     lines, apart = _suit_lines(card.suit, size, style, glyphs)
     _fill(figure, [(line + (size * 0.6, size * 0.1)) * scale for line in lines], colour_of(card.suit, style), apart=apart)
@@ -316,7 +343,14 @@ def _draw_back(image: Picture, style: FaceStyle, scale: float) -> None:
     for start in range(-inner.shape[0], inner.shape[1], max(4, round(3.5 * scale))):
         for way in (1, -1):
             foot = start if way == 1 else inner.shape[1] - start
-            cv2.line(inner, (foot, 0), (foot + way * inner.shape[0], inner.shape[0]), style.paper, max(1, round(0.5 * scale)), cv2.LINE_AA)
+            cv2.line(
+                inner,
+                (foot, 0),
+                (foot + way * inner.shape[0], inner.shape[0]),
+                style.paper,
+                max(1, round(0.5 * scale)),
+                cv2.LINE_AA,
+            )
 
 
 def random_style(chance: np.random.Generator) -> FaceStyle:
@@ -335,7 +369,11 @@ def random_style(chance: np.random.Generator) -> FaceStyle:
         width=float(chance.choice([57.0, 62.0, 63.0, 63.5])),
         height=float(chance.uniform(86.5, 89.5)),
         radius=float(chance.uniform(2.5, 4.5)),
-        paper=(int(np.clip(paper + chance.integers(-14, 6), 0, 255)), paper, int(np.clip(paper + chance.integers(-4, 6), 0, 255))),
+        paper=(
+            int(np.clip(paper + chance.integers(-14, 6), 0, 255)),
+            paper,
+            int(np.clip(paper + chance.integers(-4, 6), 0, 255)),
+        ),
         black=black,  # type: ignore[arg-type]
         red=(int(chance.integers(10, 85)), int(chance.integers(5, 70)), int(chance.integers(165, 245))),
         diamond=(int(chance.integers(150, 230)), int(chance.integers(50, 120)), int(chance.integers(0, 60))) if four else None,

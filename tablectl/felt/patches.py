@@ -1,4 +1,4 @@
-"""The upright corner: an index cut out of a picture so that the reader sees every one alike, whatever its size, angle and light."""
+"""The upright corner: an index cut out so that the reader sees every one alike, whatever its size, angle and light."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def cut(
 def normalised(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Patches (count, rows, columns, 3) as the network takes them (count, 3, rows, columns): the paper's white made white.
 
-    Each colour is divided by what the brightest tenth of the patch has, so that lamps, tints and shadows leave ink and paper alike.
+    Each colour is divided by what the brightest tenth of the patch has, so that lamps, tints and shadows leave ink and paper
+    alike.
     """
     count = len(patches)
     flat = patches.reshape(count, -1, 3)

@@ -1,8 +1,8 @@
 """A felt as a camera sees it: cards laid by a homography, chips, print, hands over it, and what light and lens do to the picture.
 
-Felt coordinates are millimetres; a *camera* is the homography (3x3) from felt millimetres to pixels. Cards are laid in order, later
-ones over earlier ones; `Sight` tells of each index where the camera sees it and how much of it is uncovered. All chance comes from
-the generator that is handed in, so one seed draws the same picture again.
+Felt coordinates are millimetres; a *camera* is the homography (3x3) from felt millimetres to pixels. Cards are laid in order,
+later ones over earlier ones; `Sight` tells of each index where the camera sees it and how much of it is uncovered. All chance
+comes from the generator that is handed in, so one seed draws the same picture again.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Laid(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """An index as the camera sees it, in pixels: middle, unit vector from suit to rank, height, width, and the uncovered shares."""
+    """An index as the camera sees it, in pixels: middle, unit vector from suit to rank, height, width, the uncovered shares."""
 
     card: Card
     laid: int
@@ -86,11 +86,16 @@ def card_to_felt(laid: Laid, style: FaceStyle) -> Matrix:
     angle = np.deg2rad(laid.angle)
     cos, sin = np.cos(angle), np.sin(angle)
     turn = np.array([[cos, -sin, laid.x], [sin, cos, laid.y], [0, 0, 1]])
-    return turn @ np.array([[1, 0, -style.width / 2], [0, 1, -style.height / 2], [0, 0, 1.0]])
+    return np.asarray(turn @ np.array([[1, 0, -style.width / 2], [0, 1, -style.height / 2], [0, 0, 1.0]]))
 
 
 def view(
-    px_per_mm: float, middle: tuple[float, float], size: tuple[int, int], turn: float = 0.0, tilt: float = 0.0, distance: float = 1500.0
+    px_per_mm: float,
+    middle: tuple[float, float],
+    size: tuple[int, int],
+    turn: float = 0.0,
+    tilt: float = 0.0,
+    distance: float = 1500.0,
 ) -> Matrix:
     """A camera that looks at the felt point `middle` (mm) and has it in the middle of a picture of `size` (columns, rows).
 
@@ -102,8 +107,7 @@ def view(
     lean = np.array([[1, 0, 0], [0, np.cos(b), 0], [0, np.sin(b) / distance, 1]])
     move = np.array([[1, 0, -middle[0]], [0, 1, -middle[1]], [0, 0, 1.0]])
     lens = np.array([[px_per_mm, 0, size[0] / 2], [0, px_per_mm, size[1] / 2], [0, 0, 1]])
-    out: Matrix = lens @ lean @ spin @ move
-    return out
+    return np.asarray(lens @ lean @ spin @ move)
 
 
 def _project(matrix: Matrix, points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -119,7 +123,9 @@ def card_quad(laid: Laid, style: FaceStyle, camera: Matrix) -> NDArray[np.float6
     return _project(camera @ card_to_felt(laid, style), corners)
 
 
-def lay_cards(image: Picture, cards: list[Laid], deck: Deck, camera: Matrix, *, face_scale: float, shadow: float = 0.4) -> NDArray[np.int16]:
+def lay_cards(
+    image: Picture, cards: list[Laid], deck: Deck, camera: Matrix, *, face_scale: float, shadow: float = 0.4
+) -> NDArray[np.int16]:
     """Draw cards onto a picture, in order. Returns whose each pixel is: the card's place in the list, or -1.
 
     `face_scale` is the px/mm the faces are drawn at before they are warped: near the picture's own, or they alias. `shadow`
@@ -198,7 +204,7 @@ def _share(owner: NDArray[np.int16], quad: NDArray[np.float64], place: int) -> f
 def smooth_field(chance: np.random.Generator, size: tuple[int, int], grain: int, low: float, high: float) -> NDArray[np.float32]:
     """A soft random field over (rows, columns), `grain` cells a side, from `low` to `high`."""
     cells = chance.uniform(low, high, (grain, grain)).astype(np.float32)
-    return cv2.resize(cells, (size[1], size[0]), interpolation=cv2.INTER_CUBIC)
+    return np.asarray(cv2.resize(cells, (size[1], size[0]), interpolation=cv2.INTER_CUBIC), np.float32)
 
 
 def woven(chance: np.random.Generator, size: tuple[int, int], colour: tuple[float, float, float], rough: float) -> Picture:
@@ -214,7 +220,16 @@ def draw_chip(
     image: Picture, owner: NDArray[np.int16] | None, chance: np.random.Generator, middle: tuple[float, float], radius: float
 ) -> None:
     """A chip of `radius` pixels: edge spots, rings, a figure or suits on it. `owner` learns what it covers (-2)."""
-    inks = [(40, 40, 200), (180, 90, 30), (60, 140, 40), (30, 30, 30), (160, 60, 140), (60, 190, 230), (235, 235, 235), (70, 130, 240)]
+    inks = [
+        (40, 40, 200),
+        (180, 90, 30),
+        (60, 140, 40),
+        (30, 30, 30),
+        (160, 60, 140),
+        (60, 190, 230),
+        (235, 235, 235),
+        (70, 130, 240),
+    ]
     body, spots = (inks[int(i)] for i in chance.choice(len(inks), 2, replace=False))
     x, y = int(middle[0]), int(middle[1])
     r = max(3, round(radius))
@@ -223,13 +238,25 @@ def draw_chip(
     count, start = int(chance.integers(4, 9)), float(chance.uniform(0, 360))
     for spot in range(count):
         angle = start + spot * 360 / count
-        cv2.ellipse(image, (x, y), (round(r * 0.88), round(r * 0.88)), 0, angle, angle + 180 / count, spots, max(1, round(r * 0.22)), cv2.LINE_AA)
+        cv2.ellipse(
+            image,
+            (x, y),
+            (round(r * 0.88), round(r * 0.88)),
+            0,
+            angle,
+            angle + 180 / count,
+            spots,
+            max(1, round(r * 0.22)),
+            cv2.LINE_AA,
+        )
     cv2.circle(image, (x, y), round(r * 0.62), inks[int(chance.integers(len(inks)))], -1, cv2.LINE_AA)
     cv2.circle(image, (x, y), round(r * 0.62), spots, 1, cv2.LINE_AA)
     text = str(chance.choice(["1", "2", "5", "10", "25", "100", "500", "A", "K", "J", "Q", "7", "9"]))
     size = r / (11.0 * len(text) + 8)
     ink = (20, 20, 20) if chance.random() < 0.5 else (230, 230, 230)
-    cv2.putText(image, text, (x - round(9 * size * len(text)), y + round(10 * size)), 0, size, ink, max(1, round(size * 2)), cv2.LINE_AA)
+    cv2.putText(
+        image, text, (x - round(9 * size * len(text)), y + round(10 * size)), 0, size, ink, max(1, round(size * 2)), cv2.LINE_AA
+    )
     if owner is not None:
         cv2.circle(owner, (x, y), r, (-2,), -1)
 
@@ -253,7 +280,9 @@ def draw_hand(
     _stroke(cover, palm, palm + way * 400 * px_per_mm, 62 * px_per_mm)
     sleeve = np.zeros_like(cover)
     _stroke(sleeve, palm + way * 90 * px_per_mm, palm + way * 500 * px_per_mm, 90 * px_per_mm)
-    tone = np.array([(95, 125, 190), (120, 160, 225), (60, 85, 130), (45, 60, 90), (150, 185, 235)][int(chance.integers(5))], np.float32)
+    tone = np.array(
+        [(95, 125, 190), (120, 160, 225), (60, 85, 130), (45, 60, 90), (150, 185, 235)][int(chance.integers(5))], np.float32
+    )
     cloth = np.array([(30, 30, 30), (235, 235, 235), (90, 40, 30), (40, 40, 120)][int(chance.integers(4))], np.float32)
     bulge = cv2.GaussianBlur(cover, (0, 0), max(1.0, 4 * px_per_mm)).astype(np.float32)[..., None] / 255
     shade = (cv2.GaussianBlur(cover, (0, 0), max(1.0, 7 * px_per_mm)).astype(np.float32) / 255)[..., None] * 0.5
@@ -267,7 +296,7 @@ def draw_hand(
 
 
 def _pixel(point: NDArray[np.float64]) -> tuple[int, int]:
-    return int(round(point[0])), int(round(point[1]))
+    return round(float(point[0])), round(float(point[1]))
 
 
 def _stroke(mask: Picture, start: NDArray[np.float64], end: NDArray[np.float64], width: float) -> None:
@@ -275,7 +304,9 @@ def _stroke(mask: Picture, start: NDArray[np.float64], end: NDArray[np.float64],
     cv2.line(mask, _pixel(start), _pixel(end), (255,), max(1, round(width)), cv2.LINE_AA)
 
 
-def glare(image: NDArray[np.float32], chance: np.random.Generator, middle: tuple[float, float], radius: float, strength: float) -> None:
+def glare(
+    image: NDArray[np.float32], chance: np.random.Generator, middle: tuple[float, float], radius: float, strength: float
+) -> None:
     """Light mirrored in the lacquer: a soft spot of `radius` pixels, `strength` levels bright at its middle."""
     rows, columns = image.shape[:2]
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)

@@ -1,0 +1,112 @@
+"""Cards out of pictures: every index read with a calibrated confidence, indices joined to cards, and `??` where none is certain.
+
+A wrong card is a hundred times worse than an unread one. So an index is told only when its confidence reaches the threshold
+that was measured (`Tuning.certain`), two indices of one card that are both certain and differ make the card unread, and a
+corner that is surely an index but not surely which one is a card `??`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tablectl.cards import Card, Rank, Suit
+from tablectl.felt.find import Corner, Layer, corners_in, layers
+from tablectl.felt.joining import Joined, join
+from tablectl.felt.networks import Eyes, eyes
+from tablectl.felt.patches import cut, normalised
+
+__all__ = ["Reading", "Seen", "read_corners", "read_picture"]
+
+Picture = NDArray[np.uint8]
+SUITS, RANKS = tuple(Suit), tuple(Rank)
+# The cuts of an index whose answers are averaged: turned by degrees, height multiplied.
+CUTS = ((0.0, 1.0), (-3.5, 1.06), (3.5, 0.95))
+
+
+class Reading(NamedTuple):
+    """What one index says: the likeliest card, its confidence, and the chance that it is no index at all."""
+
+    corner: Corner
+    card: Card
+    confidence: float
+    nothing: float
+
+
+class Seen(NamedTuple):
+    """A card in a picture: `??` where it is surely a card but not surely which.
+
+    `polygon` is where the whole card should lie, in pixels, from its upper left clockwise; `corners` are the indices it was
+    read by.
+    """
+
+    card: Card
+    confidence: float
+    polygon: tuple[tuple[float, float], ...]
+    corners: tuple[Corner, ...]
+
+
+def read_corners(sizes: list[Layer], corners: list[Corner], network: Eyes) -> list[Reading]:
+    """Read indices that `corners_in` found."""
+    if not corners:
+        return []
+    patches = np.stack([_patch(sizes[corner.layer], corner, turn, grow) for turn, grow in CUTS for corner in corners])
+    ranks, suits = network.ranks(normalised(patches))
+    shape = (len(CUTS), len(corners), -1)
+    rank = _chances(ranks.reshape(shape).mean(0) / network.tuning.temperature_rank)
+    suit = _chances(suits.reshape(shape).mean(0) / network.tuning.temperature_suit)
+    best_rank, best_suit = rank[:, :13].argmax(1), suit.argmax(1)
+    made = []
+    for place, corner in enumerate(corners):
+        card = Card(RANKS[best_rank[place]].value + SUITS[best_suit[place]].value)
+        confidence = float(rank[place, best_rank[place]] * suit[place, best_suit[place]])
+        made.append(Reading(corner, card, confidence, float(rank[place, 13])))
+    return made
+
+
+def _patch(layer: Layer, corner: Corner, turn: float, grow: float) -> Picture:
+    """The upright patch of a corner out of the size it was found at, a little turned and larger or smaller."""
+    angle = np.arctan2(corner.up[1], corner.up[0]) + np.deg2rad(turn)
+    middle = ((corner.x + 0.5) * layer.scale - 0.5, (corner.y + 0.5) * layer.scale - 0.5)
+    return cut(layer.picture, middle, (float(np.cos(angle)), float(np.sin(angle))), corner.height * layer.scale * grow)
+
+
+def _chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Softmax over the last axis."""
+    raised = np.exp(logits - logits.max(-1, keepdims=True))
+    out: NDArray[np.float32] = raised / raised.sum(-1, keepdims=True)
+    return out
+
+
+def read_picture(picture: Picture, px_per_mm: float | None = None, network: Eyes | None = None) -> list[Seen]:
+    """The cards in a picture (rows, columns, blue-green-red), from left to right.
+
+    `px_per_mm` where a calibration knows it; without it cards of any size are looked for.
+    """
+    network = network or eyes()
+    sizes = layers(picture, px_per_mm)
+    readings = read_corners(sizes, corners_in(sizes, network), network)
+    return cards_of(readings, network.tuning.certain, px_per_mm)
+
+
+def cards_of(readings: list[Reading], certain: float, px_per_mm: float | None = None) -> list[Seen]:
+    """Join readings to cards: certain ones tell their card, what is surely an index but not certain is `??`."""
+    told = [reading for reading in readings if reading.confidence >= certain]
+    unsure = [
+        reading for reading in readings if reading.confidence < certain and reading.nothing < 0.35 and reading.corner.heat >= 0.5
+    ]
+    joined = join([(reading.corner, reading.card) for reading in told], [reading.corner for reading in unsure], px_per_mm)
+    confidences = [reading.confidence for reading in told]
+    seen = [_seen(group, confidences) for group in joined]
+    return sorted(seen, key=lambda card: card.polygon[0])
+
+
+def _seen(group: Joined, confidences: list[float]) -> Seen:
+    """A joined card with the confidence that its indices give together."""
+    confidence = max((confidences[place] for place in group.places), default=0.0)
+    if len(group.places) > 1:
+        doubt = min(1 - confidences[place] for place in group.places)
+        confidence = 1 - doubt / 2
+    return Seen(group.card, round(confidence, 4), group.polygon, group.corners)
