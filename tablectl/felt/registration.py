@@ -23,6 +23,8 @@ MAX_RESIDUAL_MM = 1.5
 """A felt whose marks are farther than this from their places is not the one that the layout describes."""
 MISPLACED_MM = 4.0
 """A single marker that is this far off lies elsewhere than the layout says; the others are believed."""
+MAX_UNSTEADY_MM = 3.0
+"""How far the corner of a box may come to lie elsewhere when one marker is left out: farther, and it is a guess."""
 MIN_SPREAD = 0.05
 """The part of the felt's rectangle that the marks must span: elsewhere the homography is a guess."""
 
@@ -99,6 +101,7 @@ def register_by_markers(pictures: Iterable[tuple[str, Picture]], layout: Layout,
     pixels = np.concatenate(list(good.values()))
     places = np.concatenate([layout.by_id[number].corners() for number in good])
     found = _pose(lens, pixels, places, layout, "markers", last)
+    _require_steady(View(camera, lens, found), good, layout, last)
     marks = tuple(SeenMarker(id=number, corners=_corners(corners)) for number, corners in good.items())
     view = View(camera, lens, replace(found, markers=marks))
     every = {
@@ -106,6 +109,27 @@ def register_by_markers(pictures: Iterable[tuple[str, Picture]], layout: Layout,
         for number, corners in known.items()
     }
     return Registered(view, every, misplaced, strange)
+
+
+def _require_steady(view: View, seen: Mapping[int, Points], layout: Layout, where: str) -> None:
+    """Raise `InputError` when a box that the camera sees lies where it does because of one marker: no other speaks for it."""
+    corners = np.concatenate(list(layout.areas.values()))
+    corners = corners[view.sees(corners)]
+    if not len(corners):
+        return
+    straight = view.lens.straight(view.to_px(corners))
+    for left_out in seen:
+        others = [number for number in seen if number != left_out]
+        pixels = view.lens.straight(np.concatenate([seen[number] for number in others]))
+        places = np.concatenate([layout.by_id[number].corners() for number in others])
+        off = _off(_homography(pixels, places, robust=False), straight, corners)
+        if off.max() > MAX_UNSTEADY_MM:
+            x, y = corners[off.argmax()]
+            raise InputError(
+                f"without marker {left_out} the corner of a box at {x:.0f}, {y:.0f} mm would lie {off.max():.1f} mm elsewhere: "
+                f"too few of the {len(layout.markers)} markers are seen around it",
+                where=where,
+            )
 
 
 def register_by_points(
