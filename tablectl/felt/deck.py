@@ -77,9 +77,9 @@ def find_lone_card(picture: Picture, view: View, area: Points, card: tuple[float
     small = view.patch(picture, (float(middle[0]), float(middle[1])), (float(size[0]), float(size[1])), px_per_mm=1.0)
     bright = small.min(axis=2) if small.ndim == 3 else small
     _, mask = cv2.threshold(bright, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
-    mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((9, 9), np.uint8))
-    mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((15, 15), np.uint8))  # lines and numbers printed on the felt
-    found = []
+    mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, _disc(9))
+    mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, _disc(7))  # lines and numbers printed on the felt
+    found: list[LoneCard | None] = []
     for outline in cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]:
         centre, sides, angle = cv2.minAreaRect(outline)
         across, down = (side + 1.0 for side in sides)
@@ -90,7 +90,14 @@ def find_lone_card(picture: Picture, view: View, area: Points, card: tuple[float
         if abs(across - card[0]) < 0.1 * card[0] and abs(down - card[1]) < 0.1 * card[1] and filled > 0.93:
             place = (float(centre[0] + low[0]) + 0.5, float(centre[1] + low[1]) + 0.5)
             found.append(LoneCard(place, (turned + 90.0) % 180.0 - 90.0, (across, down)))
+        elif cv2.contourArea(outline) > 0.45 * card[0] * card[1]:  # two that touch, a hand, a card half on the box
+            found.append(None)
     return found[0] if len(found) == 1 else None
+
+
+def _disc(across: int) -> Picture:
+    """A disc: unlike a square it leaves a turned card's corners alike."""
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (across, across)), np.uint8)
 
 
 def corners(picture: Picture, view: View, lone: LoneCard, card: tuple[float, float]) -> tuple[Picture, Picture]:

@@ -119,13 +119,19 @@ def felt_picture(camera: Camera, first_marker: int = 0, *, moved: tuple[tuple[in
     return camera.see(flat_felt(first_marker, moved), scale=FLAT, origin=AROUND, seed=seed)
 
 
-def picture_through(view: View, seed: int = 1) -> Picture:
-    """What a calibrated camera sees of the felt with the markers from 0 on."""
+@lru_cache(maxsize=4)
+def _rays(view: View) -> NDArray[np.float32]:
+    """Where each pixel of a view is in the flat picture."""
     width, height = view.size
     x, y = np.meshgrid(np.arange(width), np.arange(height))
     places = (view.to_mm(np.column_stack([x.ravel(), y.ravel()])) + AROUND) * FLAT - 0.5
-    maps = places.astype(np.float32).reshape(height, width, 2)
-    seen = cv2.remap(flat_felt(), maps[..., 0], maps[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+    return places.astype(np.float32).reshape(height, width, 2)
+
+
+def picture_through(view: View, flat: Picture | None = None, seed: int = 1) -> Picture:
+    """What a calibrated camera sees of a flat picture, or of the felt with the markers from 0 on."""
+    maps = _rays(view)
+    seen = cv2.remap(flat_felt() if flat is None else flat, maps[..., 0], maps[..., 1], cv2.INTER_LINEAR)
     noisy = np.asarray(cv2.GaussianBlur(seen, (0, 0), 0.7), np.float32)
     noisy += np.random.default_rng(seed).standard_normal(noisy.shape, np.float32) * 2
     return np.asarray(np.clip(noisy, 0, 255), np.uint8)
