@@ -121,6 +121,7 @@ def felt(
         say(f"{camera}: its lens was not calibrated: it is taken to draw straight lines straight")
     for number in found.misplaced:
         say(f"marker {number} lies {found.residuals[number]:.1f} mm from where the layout says: left out")
+    _say_fineness(calibration)
     pose = found.view.pose
     if as_json:
         marks = {str(number): round(off, 3) for number, off in found.residuals.items()}
@@ -189,6 +190,14 @@ def sheet(output: Path, name: str | None, paper: Paper) -> None:
     markers = read_layout(calibrations.find(name) / "layout.toml") if name else None
     output.write_bytes(sheets(markers, paper))
     click.echo(f"{output}: the {paper.upper()} board" + (f", {len(markers.markers)} markers" if markers else ""))
+
+
+def _say_fineness(calibration: Path) -> None:
+    """Say where cards would be seen with too few pixels, once all the table's cameras have their felt."""
+    if all((calibration / f"{camera}.felt.toml").exists() for camera in calibrations.read_about(calibration).cameras):
+        for one in calibrations.load(calibration, fine=False).fineness:
+            if one.verdict != "good":
+                say(f"{one}: {one.verdict}; {calibrations.ENOUGH} are wanted, {calibrations.TOO_FEW} are needed")
 
 
 def _pair(text: str) -> tuple[tuple[float, float], tuple[float, float]]:
