@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from tablectl.cards import PACK, Card
 from tablectl.felt.faces import FaceStyle
-from tablectl.felt.scene import Deck
+from tablectl.felt.scene import Deck, PictureDeck
 
-__all__ = ["CACHE", "ArtDeck", "decks_of_art", "fetched"]
+__all__ = ["CACHE", "decks_of_art", "drawn", "fetched"]
 
 CACHE = Path(__file__).parent / ".cache"
 PACKAGE = "@heruka_urgyen/react-playing-cards@0.5.0"
@@ -29,29 +29,6 @@ KINDS = ("2color", "2color-bf", "4color", "4color-bf")
 DRAWN_AT = 6.0  # px/mm
 Picture = NDArray[np.uint8]
 Box = tuple[float, float, float, float, bool]
-
-
-class ArtDeck(Deck):
-    """A deck of pictures: faces as an artist drew them, at `DRAWN_AT`, and where their indices are (mm)."""
-
-    def __init__(self, style: FaceStyle, pictures: dict[Card, Picture], boxes: dict[Card, list[Box]]):
-        super().__init__(style, {})
-        self._pictures = pictures
-        self._boxes = boxes
-
-    def face(self, card: Card, px_per_mm: float) -> Picture:
-        """The face of a card at a scale; a back is drawn as for any deck."""
-        if card is Card.UNREAD:
-            return super().face(card, px_per_mm)
-        key = (card, px_per_mm)
-        if key not in self._faces:
-            size = (round(self.style.width * px_per_mm), round(self.style.height * px_per_mm))
-            self._faces[key] = np.asarray(cv2.resize(self._pictures[card], size, interpolation=cv2.INTER_AREA), np.uint8)
-        return self._faces[key]
-
-    def blocks(self, card: Card) -> list[Box]:
-        """Where the indices of a face are."""
-        return self._boxes[card]
 
 
 def fetched(package: str, folder: Path = CACHE) -> Path:
@@ -109,4 +86,4 @@ def _kennard(folder: Path) -> Deck:
         boxes[card] = [(x, y, high, wide, False), (63.5 - x, 88.9 - y, high, wide, True)]
         heights = (size * 0.92 * unit, (below[2] + below[0] * 0.083 - top - size * 0.96) * unit, below[0] * 0.833 * unit)
     style = FaceStyle(width=63.5, height=88.9, rank_height=heights[0], gap=heights[1], suit_height=heights[2])
-    return ArtDeck(style, pictures, boxes)
+    return PictureDeck(style, pictures, boxes)

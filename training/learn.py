@@ -233,7 +233,7 @@ def learn_to_read(
     """Train the reader and write it."""
     del found
     torch.manual_seed(2)
-    network = Reader()
+    network = Reader().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     log(f"reader: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} patches")
     optimiser = torch.optim.AdamW(network.parameters(), 2e-3, weight_decay=1e-3)
     average = _Average(network)
@@ -249,7 +249,9 @@ def learn_to_read(
                 one = _patch(image, rows, chance)
                 if one is not None and len(made) < batch:
                     made.append(one)
-        patches = torch.from_numpy(normalised(np.stack([patch for patch, _, _ in made])))
+        patches = torch.from_numpy(normalised(np.stack([patch for patch, _, _ in made]))).contiguous(
+            memory_format=torch.channels_last
+        )
         rank = torch.tensor([r for _, r, _ in made])
         suit = torch.tensor([s for _, _, s in made])
         network.train()
@@ -272,5 +274,5 @@ def learn_to_read(
             log(f"reader {step + 1}: rank {a:.4f} suit {b:.4f}; right {c:.4f} {d:.4f}, {time.monotonic() - begun:.0f} s")
             told[:] = 0
         if (step + 1) % 200 == 0 or step + 1 == steps:
-            export(network, average.state, target, (1, 3, 64, 48), (0,))
+            export(network, average.state, target, (1, 3, 48, 36), (0,))
             torch.save(average.state, target.with_suffix(".pt"))

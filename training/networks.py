@@ -44,7 +44,7 @@ class Reader(nn.Module):
         self.body = nn.Sequential(
             _step(3, 16), _step(16, 32, 2), _step(32, 32), _step(32, 64, 2), _step(64, 64), _step(64, 80, 2), _step(80, 64)
         )
-        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64 * 48, 80), nn.ReLU(inplace=True), nn.Linear(80, 18))
+        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64 * 30, 96), nn.ReLU(inplace=True), nn.Linear(96, 18))
 
     def forward(self, patch: Tensor) -> Tensor:
         """Patches to logits."""

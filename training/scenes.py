@@ -169,7 +169,7 @@ def _seen(image: Picture, chance: np.random.Generator) -> Picture:
         )
     if chance.random() < 0.25:  # less colour, as cheap cameras see
         grey = seen.mean(2, keepdims=True)
-        seen = grey + (seen - grey) * np.float32(chance.uniform(0.45, 1.2))
+        seen = grey + (seen - grey) * np.float32(chance.uniform(0.3, 1.2))
     seen += np.float32(chance.uniform(0, 25))
     lower = float(chance.uniform(0.62, 1.0)) if chance.random() < 0.5 else 1.0
     if lower < 0.97:

@@ -383,7 +383,7 @@ def random_style(chance: np.random.Generator) -> FaceStyle:
         bold=float(chance.uniform(0.1, 0.07 * rank)) if chance.random() < 0.35 else 0.0,
         ten_tight=float(chance.uniform(0.55, 0.9)),
         suit_height=float(suit),
-        gap=float(chance.uniform(0.3, 2.2)),
+        gap=float(chance.uniform(0.3, 4.0 if jumbo else 2.4)),
         index_x=float(middle),
         index_y=float(chance.uniform(2.2, 5.5)),
         four_indices=chance.random() < 0.12,

@@ -2,7 +2,7 @@
 
 A card has an index at its upper left and the same, upside down, at its lower right; some decks have all four corners. Of fanned
 cards often one alone shows. Two indices are joined when they say the same card, are upside down to each other, and stand as far
-apart as a card has them: measured in millimetres where the scale is known, else in heights of the index, which is 11 to 30 mm
+apart as a card has them: measured in millimetres where the scale is known, else in heights of the index, which is 11 to 35 mm
 high.
 """
 
@@ -77,7 +77,7 @@ def _opposite(one: Corner, other: Corner, px_per_mm: float | None) -> float | No
     else:
         scale = (below + height) / (CARD[1] - 2 * TOP)
         right, below, height = right / scale, below / scale, height / scale
-    if not (30 < right < 62 and 38 < below < 82 and 8 < height < 34):
+    if not (30 < right < 62 and 38 < below < 82 and 8 < height < 42):
         return None
     return abs(below + height - (CARD[1] - 2 * TOP)) / 10 + abs(right - 50) / 10 + (1 + against) * 5
 

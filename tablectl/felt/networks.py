@@ -45,7 +45,7 @@ class Eyes:
         """What the finder says of a picture: seven figures a cell of 4x4 pixels, the first a chance from 0 to 1."""
         rows, columns = picture.shape[0] // 4 * 4, picture.shape[1] // 4 * 4
         given = picture[:rows, :columns].transpose(2, 0, 1)[None].astype(np.float32) / 255 - 0.5
-        out = cast("list[NDArray[np.float32]]", self._finder.run(None, {"picture": given}))[0][0]
+        out: NDArray[np.float32] = cast("list[NDArray[np.float32]]", self._finder.run(None, {"picture": given}))[0][0]
         out[0] = 1 / (1 + np.exp(-np.clip(out[0], -30, 30)))
         return out
 

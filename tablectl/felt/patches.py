@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 __all__ = ["PATCH_HEIGHT", "PATCH_WIDTH", "cut", "normalised"]
 
-PATCH_HEIGHT = 64
-PATCH_WIDTH = 48
-BLOCK = 44.0  # of the patch's rows, those that rank and suit together fill
+PATCH_HEIGHT = 48
+PATCH_WIDTH = 36
+BLOCK = 33.0  # of the patch's rows, those that rank and suit together fill
 
 
 def cut(

@@ -19,6 +19,7 @@ from tablectl.felt.faces import FaceStyle, Glyphs, draw_face, index_blocks
 __all__ = [
     "Deck",
     "Laid",
+    "PictureDeck",
     "Sight",
     "card_quad",
     "card_to_felt",
@@ -56,6 +57,34 @@ class Deck:
     def blocks(self, card: Card) -> list[tuple[float, float, float, float, bool]]:
         """The indices of a face, see `index_blocks`."""
         return [tuple(block) for block in index_blocks(card, self.style, self.glyphs)]  # type: ignore[misc]
+
+
+class PictureDeck(Deck):
+    """A deck of pictures: faces as an artist drew them (with opacity), and where their indices are, in mm.
+
+    `style` gives the card's size, and rank's and suit's heights and their gap.
+    """
+
+    def __init__(
+        self, style: FaceStyle, pictures: dict[Card, Picture], boxes: dict[Card, list[tuple[float, float, float, float, bool]]]
+    ):
+        super().__init__(style, {})
+        self._pictures = pictures
+        self._boxes = boxes
+
+    def face(self, card: Card, px_per_mm: float) -> Picture:
+        """The face of a card at a scale; a back is drawn as for any deck."""
+        if card is Card.UNREAD:
+            return super().face(card, px_per_mm)
+        key = (card, px_per_mm)
+        if key not in self._faces:
+            size = (round(self.style.width * px_per_mm), round(self.style.height * px_per_mm))
+            self._faces[key] = np.asarray(cv2.resize(self._pictures[card], size, interpolation=cv2.INTER_AREA), np.uint8)
+        return self._faces[key]
+
+    def blocks(self, card: Card) -> list[tuple[float, float, float, float, bool]]:
+        """Where the indices of a face are."""
+        return self._boxes[card]
 
 
 class Laid(NamedTuple):

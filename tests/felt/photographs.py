@@ -44,8 +44,8 @@ def measure(folder: Path, read: Callable[[Picture], list[Card]], tell: Callable[
     total = np.zeros(5, int)
     for path, cards in photographs(folder):
         got = read(load(path))
-        told = Counter(card for card in got if card is not Card.UNREAD)
-        truth = Counter(cards)
+        told: Counter[Card] = Counter(card for card in got if card is not Card.UNREAD)
+        truth: Counter[Card] = Counter(cards)
         missed, extra = truth - told, told - truth
         total += (len(cards), len(cards) - missed.total(), told.total(), extra.total(), got.count(Card.UNREAD))
         if tell is not None and (missed or extra):

@@ -1,0 +1,162 @@
+"""How well cards are read: rendered felts with faces that nothing was learnt from, and photographs; each figure with its count.
+
+    python -m tests.felt.bench [--cards 2000] [--photos FOLDER] [--art FOLDER] [--json]
+
+A card counts when one of its indices is uncovered. *Right*: reported where it lies, as what it is. *Wrong*: reported as another.
+*False*: reported where no card has an index. The rest is unread: `??`, or not reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tablectl.cards import PACK, Card
+from tablectl.felt.find import corners_in, layers
+from tablectl.felt.networks import Eyes, eyes
+from tablectl.felt.read import Seen, cards_of, read_corners
+from tablectl.felt.scene import Deck, Laid, Sight, draw_chip, draw_hand, exposed, lay_cards, sensor, smooth_field, view, woven
+from tests.felt.decks import artists, drawn_in_held_out_fonts
+
+__all__ = ["felt_with_hands", "score"]
+
+Picture = NDArray[np.uint8]
+SIZE = (640, 480)
+
+
+def felt_with_hands(deck: Deck, chance: np.random.Generator, px_per_mm: float = 2.0) -> tuple[Picture, list[Sight]]:
+    """A camera's picture of a part of a felt with one or two hands as dealt, and where it shows which index."""
+    tilt = float(chance.uniform(0, 35))
+    camera = view(px_per_mm, (0, 0), SIZE, float(chance.uniform(0, 360)), tilt, float(chance.uniform(1200, 2500)))
+    colour = [(60, 95, 25), (110, 60, 20), (40, 25, 110), (50, 60, 45)][int(chance.integers(4))]
+    picture = woven(chance, (SIZE[1], SIZE[0]), colour, float(chance.uniform(1, 4)))
+    cards: list[Laid] = []
+    for hand in range(int(chance.integers(1, 3))):
+        x, y = chance.uniform(-45, 45), (hand * 2 - 1) * chance.uniform(20, 60)
+        angle = float(chance.uniform(-25, 25)) + 180 * int(chance.integers(2))
+        cos, sin = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+        step = (float(chance.uniform(13, 20)), float(chance.choice([0, -1, 1])) * float(chance.uniform(8, 24)))
+        for place in range(int(chance.integers(2, 7))):
+            u, v = step[0] * place + chance.normal(0, 0.8), step[1] * place + chance.normal(0, 0.8)
+            card = PACK[int(chance.integers(52))]
+            cards.append(
+                Laid(card, float(x + u * cos - v * sin), float(y + u * sin + v * cos), angle + float(chance.normal(0, 2)))
+            )
+    for _ in range(int(chance.integers(0, 3))):
+        draw_chip(picture, None, chance, tuple(chance.uniform(0, 480, 2)), 20 * px_per_mm)
+    owner = lay_cards(picture, cards, deck, camera, face_scale=round(px_per_mm * 1.25 * 4) / 4)
+    if chance.random() < 0.15:
+        draw_hand(picture, owner, chance, tuple(chance.uniform(0, 480, 2)), px_per_mm)
+    light = smooth_field(chance, (SIZE[1], SIZE[0]), 3, float(chance.uniform(0.5, 0.9)), 1.05)[..., None]
+    seen = picture.astype(np.float32) * light * chance.uniform(0.93, 1.07, 3).astype(np.float32)
+    quality = int(chance.integers(75, 96))
+    return sensor(seen, chance, float(chance.uniform(0.3, 0.8)), float(chance.uniform(1, 5)), quality), exposed(
+        cards, deck, camera, owner
+    )
+
+
+def score(seen: list[Seen], sights: list[Sight]) -> tuple[int, int, int, int, int]:
+    """Cards that count, and of them right; wrong and false ones among those reported; and `??`."""
+    due = {sight.laid for sight in sights if min(sight.rank_seen, sight.suit_seen) > 0.95}
+    right: set[int] = set()
+    wrong = false = unread = 0
+    for one in seen:
+        if one.card is Card.UNREAD:
+            unread += 1
+            continue
+        corner = one.corners[0]
+        near = [
+            s for s in sights if np.hypot(s.x - corner.x, s.y - corner.y) < 0.5 * s.height and min(s.rank_seen, s.suit_seen) > 0.2
+        ]
+        same = [s.laid for s in near if s.card is one.card]
+        if same:
+            right.update(same)
+        elif near:
+            wrong += 1
+        else:
+            false += 1
+    return len(due), len(right & due), wrong, false, unread
+
+
+def _read(picture: Picture, network: Eyes, px_per_mm: float | None) -> list[Seen]:
+    sizes = layers(picture, px_per_mm)
+    return cards_of(read_corners(sizes, corners_in(sizes, network), network), network.tuning.certain, px_per_mm)
+
+
+def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0) -> dict[str, Any]:
+    """Read felts until so many cards have counted."""
+    network = eyes()
+    total = np.zeros(5, int)
+    frames, spent = 0, 0.0
+    while total[0] < cards:
+        chance = np.random.default_rng([seed, frames])
+        picture, sights = felt_with_hands(decks[frames % len(decks)], chance, px_per_mm)
+        begun = time.process_time()
+        seen = _read(picture, network, px_per_mm)
+        spent += time.process_time() - begun
+        total += score(seen, sights)
+        frames += 1
+    count, right, wrong, false, unread = (int(v) for v in total)
+    return {
+        "frames": frames,
+        "cards": count,
+        "right": right,
+        "right_share": round(right / count, 5),
+        "wrong": wrong,
+        "false": false,
+        "unread_reported": unread,
+        "ms_a_frame": round(spent / frames * 1000, 1),
+    }
+
+
+def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All that is measured, one after the other."""
+    folder = arguments.art or Path(tempfile.mkdtemp(prefix="tablectl-decks-"))
+    try:
+        for name, deck in artists(folder).items():
+            yield f"rendered {name}", rendered([deck], arguments.cards, 11)
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"no decks from npm: {error}", file=sys.stderr)
+    held = drawn_in_held_out_fonts(24)
+    if held:
+        yield "rendered held-out fonts", rendered(held, arguments.cards, 12)
+    if arguments.photos:
+        from tests.felt.baseline import Baseline
+        from tests.felt.photographs import measure
+
+        ways = {"photographs": lambda p: [seen.card for seen in _read(p, eyes(), None)], "photographs, baseline": Baseline().read}
+        for name, way in ways.items():
+            yield name, measure(arguments.photos, way, lambda line: print("  " + line, file=sys.stderr))._asdict()
+
+
+def main() -> None:
+    """Measure and print."""
+    cv2.setNumThreads(1)
+    parser = argparse.ArgumentParser(prog="python -m tests.felt.bench")
+    parser.add_argument("--cards", type=int, default=2000, help="cards of each rendered kind")
+    parser.add_argument("--photos", type=Path, help="a folder of photographs with a labels.csv")
+    parser.add_argument("--art", type=Path, help="where the artists' decks are kept between runs")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    results = {}
+    for name, figures in measured(arguments):
+        results[name] = figures
+        if not arguments.json:
+            print(f"{name}: " + ", ".join(f"{key} {value}" for key, value in figures.items()), flush=True)
+    if arguments.json:
+        print(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()
