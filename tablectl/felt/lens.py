@@ -99,11 +99,13 @@ class Lens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return points.copy()
         rays = (points - (self.cx, self.cy)) / (self.fx, self.fy)
         inside = (rays**2).sum(axis=1) <= self._reach**2
-        rays3 = np.column_stack([np.where(inside[:, None], rays, 0.0), np.ones(len(rays))])
-        bent, _ = cv2.projectPoints(rays3, np.zeros(3), np.zeros(3), self.matrix, self._coefficients)
-        result = np.asarray(bent, np.float64).reshape(-1, 2)
-        result[~inside] = np.nan
-        return result
+        x, y = np.where(inside[:, None], rays, np.nan).T
+        k1, k2, p1, p2, k3 = self.distortion
+        square = x * x + y * y
+        radial = 1.0 + square * (k1 + square * (k2 + square * k3))
+        across = x * radial + 2.0 * p1 * x * y + p2 * (square + 2.0 * x * x)
+        down = y * radial + p1 * (square + 2.0 * y * y) + 2.0 * p2 * x * y
+        return np.column_stack([across * self.fx + self.cx, down * self.fy + self.cy])
 
     @cached_property
     def _reach(self) -> float:

@@ -147,6 +147,18 @@ def test_a_patch_is_cut_out_straight_and_to_scale() -> None:
             assert np.abs((high + low) / 2 - side * 2).max() < 3
 
 
+@pytest.mark.parametrize("size", [(3.0, 4.0), (63.0, 88.0), (180.0, 230.0)])
+def test_a_patchs_map_is_where_each_of_its_pixels_is(size: tuple[float, float]) -> None:
+    view = _known(Camera())
+    across, down = view.maps((1200.0, 500.0), size, turned=30.0, px_per_mm=2.0)
+    rows, columns = across.shape
+    x, y = np.meshgrid((np.arange(columns) + 0.5) / 2.0 - size[0] / 2, (np.arange(rows) + 0.5) / 2.0 - size[1] / 2)
+    cos, sin = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
+    places = np.column_stack([(1200.0 + cos * x - sin * y).ravel(), (500.0 + sin * x + cos * y).ravel()])
+    assert (columns, rows) == (2 * size[0], 2 * size[1])
+    assert np.abs(np.column_stack([across.ravel(), down.ravel()]) - view.to_px(places)).max() < 0.02
+
+
 def _known(camera: Camera) -> View:
     """The view of a camera of the drawn felt, worked out from where it hangs."""
     turn = np.asarray(cv2.Rodrigues(np.array(camera.turned))[0])
