@@ -18,10 +18,12 @@ from tablectl.settings import digest, line_of, read_toml
 
 __all__ = [
     "BrokerConfig",
+    "CameraConfig",
     "CommandName",
     "CommandsConfig",
     "ConfigFile",
     "DeviceConfig",
+    "FeltConfig",
     "LedgerConfig",
     "MetricsConfig",
     "PersonConfig",
@@ -31,6 +33,9 @@ __all__ = [
     "TableSection",
     "load",
 ]
+
+VIRTUAL = "virtual:"
+"""What the source of a camera begins with that sees a rendered felt."""
 
 CommandName = Literal["ruling", "ack", "table", "seat", "bet", "shoe", "proof"]
 
@@ -112,6 +117,41 @@ class DeviceConfig(_Section, frozen=True):
     ] = False
 
 
+class FeltConfig(_Section, frozen=True):
+    """What the cameras look at, and what is kept of their pictures."""
+
+    calibration: Annotated[str, _says("A calibration that ships, or the path of a folder that `tablectl calibrate` made.")]
+    evidence_keep_days: Annotated[
+        Seconds | None, _says("Stills and clips of alerts (STORAGE/evidence) that are older are removed; left out: none is.")
+    ] = None
+    evidence_keep_mb: Annotated[
+        Count | None, _says("The oldest stills and clips are removed beyond so many megabytes; left out: none is.")
+    ] = None
+    raw_video: Annotated[
+        bool,
+        _says("Whether all that the cameras see is kept as video too (STORAGE/video), alert or not: mind who may be filmed."),
+    ] = False
+    raw_video_keep_mb: Annotated[Count, _says("The oldest of that video is removed beyond so many megabytes.")] = 50_000
+
+
+class CameraConfig(_Section, frozen=True):
+    """One camera over the felt."""
+
+    name: Annotated[
+        str,
+        _says("Which of the calibration's cameras it is."),
+        msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$"),
+    ]
+    source: Annotated[
+        str,
+        _says("A stable path such as /dev/v4l/by-id/...; rtsp://host/...; a video; a folder of pictures; virtual:FILE."),
+        msgspec.Meta(min_length=1, max_length=1024),
+    ]
+    fps: Annotated[
+        Annotated[float, msgspec.Meta(ge=1, le=60)], _says("How many pictures a second are looked at, at the most.")
+    ] = 15.0
+
+
 class LedgerConfig(_Section, frozen=True):
     """The signatures under the record."""
 
@@ -180,6 +220,10 @@ class TableConfig(_Section, frozen=True):
     devices: Annotated[tuple[DeviceConfig, ...], _says("The serial devices, one [[devices]] each."), msgspec.Meta(min_length=1)]
     people: Annotated[tuple[PersonConfig, ...], _says("Who may command this table, one [[people]] each; one at least may rule.")]
     recording: RecordingConfig = RecordingConfig()
+    felt: FeltConfig | None = None
+    cameras: Annotated[
+        tuple[CameraConfig, ...], _says("The cameras, one [[cameras]] each; they need [felt]."), msgspec.Meta(max_length=8)
+    ] = ()
     ledger: LedgerConfig = LedgerConfig()
     broker: BrokerConfig | None = None
     commands: CommandsConfig = CommandsConfig()
@@ -214,6 +258,21 @@ class ConfigFile(msgspec.Struct, frozen=True):
         elsewhere = "://" in device.port or device.port.startswith("usb:")
         return device.port if elsewhere else str(self.beside(device.port))
 
+    def source_of(self, camera: CameraConfig) -> str:
+        """A camera's source as it is opened: a path is beside the file, anything else as it stands."""
+        if camera.source.startswith(VIRTUAL):
+            return f"{VIRTUAL}{self.beside(camera.source.removeprefix(VIRTUAL))}"
+        elsewhere = "://" in camera.source or camera.source.isdigit()
+        return camera.source if elsewhere else str(self.beside(camera.source))
+
+    @property
+    def calibration(self) -> str | None:
+        """The calibration's name or path, for `tablectl.felt.calibration.load`; None without cameras."""
+        felt = self.config.felt
+        if felt is None:
+            return None
+        return felt.calibration if re.fullmatch(r"[a-z0-9-]+", felt.calibration) else str(self.beside(felt.calibration))
+
     def fault(self, field: str, message: str) -> ConfigError:
         """An error at a key of this file, such as `devices[1].port`."""
         return ConfigError(message, where=str(self.path), line=line_of(self.text, field), field=field)
@@ -238,6 +297,7 @@ def _check(found: ConfigFile) -> None:
     for section, names in (
         ("devices", [device.name for device in config.devices]),
         ("people", [person.name for person in config.people]),
+        ("cameras", [camera.name for camera in config.cameras]),
     ):
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -246,6 +306,10 @@ def _check(found: ConfigFile) -> None:
         raise found.fault("people", 'nobody may rule: give at least one [[people]] with may = ["ruling"]')
     if not any(device.name == "shoe" for device in config.devices):
         raise found.fault("devices", "there is no shoe among them")
+    if config.cameras and config.felt is None:
+        raise found.fault("cameras", "cameras need a calibration: give one in [felt]")
+    if config.felt is not None and not config.cameras:
+        raise found.fault("felt", "no camera looks at it: give at least one [[cameras]]")
     broker = config.broker
     if broker is not None:
         if not re.match(r"mqtts?://", broker.url):

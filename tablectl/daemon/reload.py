@@ -16,6 +16,8 @@ FIXED: Final = (
     "table.zone",
     "table.day_begins",
     "storage.folder",
+    "felt",
+    "cameras",
     "broker",
     "metrics",
 )

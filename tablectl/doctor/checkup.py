@@ -9,6 +9,7 @@ from tablectl import config
 from tablectl.config import ConfigFile
 from tablectl.doctor import record
 from tablectl.doctor.broker import broker
+from tablectl.doctor.cameras import cameras
 from tablectl.doctor.configuration import faults, house_of, misprints
 from tablectl.doctor.finding import Finding, account, failed, passed
 from tablectl.doctor.machine import Clock, disk
@@ -37,7 +38,7 @@ def checkup(path: Path, seconds: float) -> Iterator[Finding]:
     who, runs = account(), record.running(found)
     yield passed("table", f"{found.name}: {_runs(runs)}")
     yield from ports(found, who, runs, seconds)
-    yield passed("camera", "none is configured")
+    yield from cameras(found, who, runs, seconds)
     yield from clock.findings(record.last_time(found))
     yield from disk(found, who)
     yield from record.recordings(found, who)

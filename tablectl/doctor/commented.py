@@ -42,6 +42,10 @@ EXAMPLES: dict[str, Any] = {
         },
         {"name": "INSPECTOR2", "may": ["ack", "proof"], "key": "PUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw="},
     ],
+    "felt.calibration": "fr",
+    "felt.evidence_keep_days": 400,
+    "felt.evidence_keep_mb": 100_000,
+    "cameras": [{"name": "main", "source": "/dev/v4l/by-id/usb-camera-of-{name}-video-index0"}],
     "ledger.key": "credential:signing.key",
     "broker.url": "mqtts://broker.pit:8883",
     "broker.ca": "/etc/tablectl/ca.pem",
@@ -68,7 +72,8 @@ def commented(name: str) -> str:
     for field in struct.fields:
         kind = _without_none(_bare(field.type))
         if isinstance(kind, inspect.VarTupleType):
-            lines += _array(field, cast(inspect.StructType, _bare(kind.item_type)), EXAMPLES[field.name], name)
+            item = cast(inspect.StructType, _bare(kind.item_type))
+            lines += _array(field, item, EXAMPLES[field.name], name, off=not field.required)
         else:
             section = cast(inspect.StructType, kind)
             off = field.default is None
@@ -80,12 +85,14 @@ def commented(name: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _array(field: inspect.Field, item: inspect.StructType, examples: list[dict[str, Any]], name: str) -> Iterator[str]:
-    """The first example with every key explained, the others as comments."""
+def _array(
+    field: inspect.Field, item: inspect.StructType, examples: list[dict[str, Any]], name: str, *, off: bool
+) -> Iterator[str]:
+    """The first example with every key explained, the others as comments; `off`: it as well."""
     yield from _wrapped(f"{_first(item.cls)} {_description(field.type)}")
     first, *others = examples
-    yield f"[[{field.name}]]"
-    yield from _keys(item, field.name, first, name, off=False)
+    yield f"{'#' if off else ''}[[{field.name}]]"
+    yield from _keys(item, field.name, first, name, off=off)
     for other in others:
         yield f"#[[{field.name}]]"
         yield from (f"#{key} = {_toml(value, name)}" for key, value in other.items())

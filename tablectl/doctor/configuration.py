@@ -15,6 +15,8 @@ from tablectl.daemon.credentials import PREFIX, others_may, secret
 from tablectl.daemon.outlets import credentials_of
 from tablectl.daemon.storage import zone_of
 from tablectl.errors import ConfigError, TablectlError
+from tablectl.felt.calibration import load as load_calibration
+from tablectl.felt.capture import checked_source
 from tablectl.game.irregularities import check_codes
 from tablectl.houses import rules
 from tablectl.houses.rules import HouseFile
@@ -117,11 +119,28 @@ def _of_names(found: ConfigFile) -> Iterator[ConfigError]:
         else:
             if kind != device.name:
                 yield found.fault(f"{field}.profile", f"{device.profile} is the profile of a {kind}, not of a {device.name}")
+    yield from _of_cameras(found)
     for index, person in enumerate(found.config.people):
         if person.key is not None:
             yield from _tried(found, f"people[{index}].key", lambda key=person.key: public_key(key))
     yield from _of_secrets(found)
     yield from _of_broker(found)
+
+
+def _of_cameras(found: ConfigFile) -> Iterator[ConfigError]:
+    if found.calibration is None:
+        return
+    try:
+        known = load_calibration(found.calibration).views
+    except ConfigError as error:
+        yield _named(found, "felt.calibration", error)
+        return
+    for index, camera in enumerate(found.config.cameras):
+        if camera.name not in known:
+            yield found.fault(f"cameras[{index}].name", f"the calibration knows no such camera; known are {', '.join(known)}")
+        yield from _tried(found, f"cameras[{index}].source", lambda camera=camera: checked_source(found.source_of(camera)))
+    for name in known.keys() - {camera.name for camera in found.config.cameras}:
+        yield found.fault("cameras", f"the calibration has a camera {name}, which is not among them")
 
 
 def _of_house(found: ConfigFile) -> Iterator[ConfigError]:

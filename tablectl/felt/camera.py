@@ -130,6 +130,7 @@ class Camera:
         # Under the condition:
         self._events: deque[CameraEvent] = deque()
         self._frame: Frame | None = None
+        self._handed = 0.0
         self._wanted = False
         self._state: type[CameraState] | None = None
         self._why = ""
@@ -153,7 +154,7 @@ class Camera:
         """What it has to say next, or its newest picture, waiting at most `seconds` for it; None: nothing."""
         until = time.monotonic() + seconds
         with self._news:
-            if self._frame is not None and until - seconds - self._taken > max(0.1, 2 * self._gap):
+            if self._frame is not None and until - seconds - self._handed > max(0.1, 2 * self._gap):
                 self._frame = None  # it waited while its reader was busy
             while True:
                 self._watch()
@@ -322,7 +323,7 @@ class Camera:
                 self._dark_since = 0.0
                 self._delay = self._patience.first_retry
                 self._turn(Back, f"{shown(self.address)} sends {columns}x{rows}")
-                self._frame, self._wanted = frame, False
+                self._frame, self._wanted, self._handed = frame, False, time.monotonic()
                 self._news.notify_all()
                 return
             self._dark_since = self._dark_since or now

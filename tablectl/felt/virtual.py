@@ -20,6 +20,7 @@ from tablectl.felt.view import Picture
 __all__ = ["PREFIX", "VirtualCamera", "read_scene", "scene_file", "write_scene"]
 
 PREFIX = "virtual:"
+"""What such a source begins with."""
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Scene)
