@@ -1,7 +1,8 @@
 """Outlines of ranks and suits out of free fonts, for `tablectl.felt.faces`.
 
 Needs fontTools (the extra `training`) and the fonts of the Debian packages named in `PACKAGES`, all under free licences.
-`HELD_OUT` families are kept from the training: faces drawn with them measure it.
+`HELD_OUT` families are kept from the training: faces drawn with them measure it. Those of
+`TUNED_ON` are kept from it too: on them the confidence is made true.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fontTools.ttLib import TTFont
 
 from tablectl.felt.faces import Glyphs
 
-__all__ = ["HELD_OUT", "PACKAGES", "SHIPPED", "font_files", "outlines", "write_shipped"]
+__all__ = ["HELD_OUT", "PACKAGES", "SHIPPED", "TUNED_ON", "font_files", "outlines", "write_shipped"]
 
 PACKAGES = "fonts-dejavu fonts-liberation fonts-freefont-ttf fonts-linuxlibertine fonts-lato fonts-urw-base35 fonts-texgyre"
 FOLDERS = (
@@ -30,7 +31,8 @@ FOLDERS = (
     "/usr/share/texmf/fonts/opentype/public/tex-gyre",
 )
 LEFT_OUT = ("Math", "math", "Z003", "D050000L", "StandardSymbols", "Keyboard", "Initials", "ExtraLight", "Hairline", "chorus")
-HELD_OUT = ("C059", "texgyreschola", "Lato", "LinBiolinum", "URWGothic", "texgyreadventor")
+HELD_OUT = ("C059", "texgyreschola", "Lato")
+TUNED_ON = ("LinBiolinum", "URWGothic", "texgyreadventor")
 SHIPPED = ("DejaVuSansCondensed-Bold", "DejaVuSerifCondensed-Bold", "DejaVuSans", "DejaVuSerif-Bold")
 CHARACTERS = {**{c: c for c in "A234567891J0QK"}, "♣": "C", "♦": "D", "♥": "H", "♠": "S"}
 
@@ -83,16 +85,17 @@ def outlines(path: Path) -> Glyphs | None:
     return made
 
 
-def font_files() -> tuple[list[Path], list[Path]]:
-    """The fonts to learn from, and those held out; only such as have all the ranks."""
+def font_files() -> tuple[list[Path], list[Path], list[Path]]:
+    """The fonts to learn from, those held out and those to tune on; only such as have all the ranks."""
     learnt: list[Path] = []
     held: list[Path] = []
+    tuned: list[Path] = []
     for folder in FOLDERS:
         for path in sorted([*Path(folder).glob("*.ttf"), *Path(folder).glob("*.otf")]):
             if any(word in path.name for word in LEFT_OUT) or outlines(path) is None:
                 continue
-            (held if path.name.startswith(HELD_OUT) else learnt).append(path)
-    return learnt, held
+            (held if path.name.startswith(HELD_OUT) else tuned if path.name.startswith(TUNED_ON) else learnt).append(path)
+    return learnt, held, tuned
 
 
 def write_shipped(target: Path) -> None:

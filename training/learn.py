@@ -130,17 +130,21 @@ def _light(images: Tensor, chance: np.random.Generator) -> Tensor:
     return images * gain + torch.from_numpy(chance.uniform(-0.08, 0.08, (len(images), 1, 1, 1))).float()
 
 
-def learn_to_find(pool: Pool, scenes: int, steps: int, target: Path, log: Log, batch: int = 8) -> None:
-    """Train the finder and write it."""
+def learn_to_find(
+    pool: Pool, scenes: int, steps: int, target: Path, log: Log, batch: int = 8, begin: Path | None = None, rate: float = 3e-3
+) -> None:
+    """Train the finder and write it; `begin` has weights to go on from."""
     torch.manual_seed(1)
     network = Finder()
     log(f"finder: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} scenes")
-    optimiser = torch.optim.AdamW(network.parameters(), 3e-3, weight_decay=1e-4)
+    if begin is not None:
+        network.load_state_dict(torch.load(begin, weights_only=True))
+    optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=1e-4)
     average = _Average(network)
     begun, losses = time.monotonic(), np.zeros(2)
     for step in range(steps):
         for group in optimiser.param_groups:
-            group["lr"] = 3e-3 * min(1, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * step / steps)))
+            group["lr"] = rate * min(1, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * step / steps)))
         chance = np.random.default_rng([1, step])
         picked = [
             _part(*_turned(*pool[int(seed)], int(chance.integers(4))), chance) for seed in _scenes(step, batch, scenes, chance)
@@ -227,24 +231,47 @@ def _patch(image: NDArray[np.uint8], rows: Rows, chance: np.random.Generator) ->
     return patch, rank, suit
 
 
+def _found(pool: Pool, finds: Rows, chance: np.random.Generator) -> tuple[NDArray[np.uint8], int, int]:
+    """The patch of one of the finder's finds, hardly moved; see `training.mining`."""
+    seed, x, y, ux, uy, height, _, rank, suit = finds[int(chance.integers(len(finds)))]
+    image, _ = pool[int(seed)]
+    angle = np.arctan2(uy, ux) + np.deg2rad(chance.normal(0, 2.5))
+    high = float(height * np.exp(chance.normal(0, 0.04)))
+    middle = (float(x + chance.normal(0, 0.015) * height), float(y + chance.normal(0, 0.015) * height))
+    patch = cut(image, middle, (float(np.cos(angle)), float(np.sin(angle))), high, float(np.exp(chance.normal(0, 0.04))))
+    return patch, int(rank), int(suit)
+
+
 def learn_to_read(
-    pool: Pool, scenes: int, steps: int, target: Path, log: Log, batch: int = 64, found: Callable[[int], list[Rows]] | None = None
+    pool: Pool,
+    scenes: int,
+    steps: int,
+    target: Path,
+    log: Log,
+    batch: int = 64,
+    finds: Rows | None = None,
+    begin: Path | None = None,
+    rate: float = 2e-3,
 ) -> None:
-    """Train the reader and write it."""
-    del found
+    """Train the reader and write it. With `finds`, half its patches are the finder's; `begin` has weights to go on from."""
     torch.manual_seed(2)
     network = Reader().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     log(f"reader: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} patches")
-    optimiser = torch.optim.AdamW(network.parameters(), 2e-3, weight_decay=1e-3)
+    if begin is not None:
+        network.load_state_dict(torch.load(begin, weights_only=True))
+    optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=1e-3)
     average = _Average(network)
     begun, told = time.monotonic(), np.zeros(4)
     for step in range(steps):
         for group in optimiser.param_groups:
-            group["lr"] = 2e-3 * min(1, (step + 1) / 100) * (0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * step / steps)))
-        chance = np.random.default_rng([2, step])
+            group["lr"] = rate * min(1, (step + 1) / 100) * (0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * step / steps)))
+        chance = np.random.default_rng([2 if finds is None else 4, step])
         made: list[tuple[NDArray[np.uint8], int, int]] = []
+        if finds is not None:
+            made += [_found(pool, finds, chance) for _ in range(batch // 2)]
         while len(made) < batch:
-            image, rows = pool[int(_scenes(step, 1, scenes, chance)[0])]
+            opened = step if finds is None else scenes
+            image, rows = pool[int(_scenes(opened, 1, scenes, chance)[0])]
             for _ in range(4):
                 one = _patch(image, rows, chance)
                 if one is not None and len(made) < batch:

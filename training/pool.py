@@ -23,17 +23,20 @@ PART = 50
 OWN = 1000  # so many scenes show faces of our own drawing alone; after them a fifth shows an artist's
 
 
-def draw(folder: Path, count: int, first: int = 0) -> None:
-    """Draw the scenes `first` to `count` into a folder, in parts of `PART`; those that are there already stay."""
+def draw(folder: Path, count: int, first: int = 0, *, tuning: bool = False) -> None:
+    """Draw the scenes `first` to `count` into a folder, in parts of `PART`; those that are there already stay.
+
+    `tuning`: in the fonts that the confidence is tuned on.
+    """
     logging.disable(logging.WARNING)  # fontTools wonders about the dates of old fonts
     folder.mkdir(parents=True, exist_ok=True)
-    learnt, _ = font_files()
-    art = decks_of_art()
+    learnt, _, tuned = font_files()
+    fonts, art = (tuned, None) if tuning else (learnt, decks_of_art())
     for start in range(first, count, PART):
         target = folder / f"{start:06d}.npz"
         if target.exists():
             continue
-        made = [scene(seed, learnt, art if seed >= OWN else None) for seed in range(start, start + PART)]
+        made = [scene(seed, fonts, art if seed >= OWN else None) for seed in range(start, start + PART)]
         rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
         unfinished = target.with_suffix(".part")
         with unfinished.open("wb") as file:

@@ -18,7 +18,7 @@ from tablectl.felt.joining import Joined, join
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.patches import cut, normalised
 
-__all__ = ["Reading", "Seen", "read_corners", "read_picture"]
+__all__ = ["Reading", "Seen", "cards_of", "chances", "logits", "read_corners", "read_picture"]
 
 Picture = NDArray[np.uint8]
 SUITS, RANKS = tuple(Suit), tuple(Rank)
@@ -52,11 +52,9 @@ def read_corners(sizes: list[Layer], corners: list[Corner], network: Eyes) -> li
     """Read indices that `corners_in` found."""
     if not corners:
         return []
-    patches = np.stack([_patch(sizes[corner.layer], corner, turn, grow) for turn, grow in CUTS for corner in corners])
-    ranks, suits = network.ranks(normalised(patches))
-    shape = (len(CUTS), len(corners), -1)
-    rank = _chances(ranks.reshape(shape).mean(0) / network.tuning.temperature_rank)
-    suit = _chances(suits.reshape(shape).mean(0) / network.tuning.temperature_suit)
+    ranks, suits = logits(sizes, corners, network)
+    rank = chances(ranks / network.tuning.temperature_rank)
+    suit = chances(suits / network.tuning.temperature_suit)
     best_rank, best_suit = rank[:, :13].argmax(1), suit.argmax(1)
     made = []
     for place, corner in enumerate(corners):
@@ -66,6 +64,14 @@ def read_corners(sizes: list[Layer], corners: list[Corner], network: Eyes) -> li
     return made
 
 
+def logits(sizes: list[Layer], corners: list[Corner], network: Eyes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """What the reader says of each corner before it is made a chance: 13 ranks and "no index", and four suits."""
+    patches = np.stack([_patch(sizes[corner.layer], corner, turn, grow) for turn, grow in CUTS for corner in corners])
+    ranks, suits = network.ranks(normalised(patches))
+    shape = (len(CUTS), len(corners), -1)
+    return ranks.reshape(shape).mean(0), suits.reshape(shape).mean(0)
+
+
 def _patch(layer: Layer, corner: Corner, turn: float, grow: float) -> Picture:
     """The upright patch of a corner out of the size it was found at, a little turned and larger or smaller."""
     angle = np.arctan2(corner.up[1], corner.up[0]) + np.deg2rad(turn)
@@ -73,7 +79,7 @@ def _patch(layer: Layer, corner: Corner, turn: float, grow: float) -> Picture:
     return cut(layer.picture, middle, (float(np.cos(angle)), float(np.sin(angle))), corner.height * layer.scale * grow)
 
 
-def _chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """Softmax over the last axis."""
     raised = np.exp(logits - logits.max(-1, keepdims=True))
     out: NDArray[np.float32] = raised / raised.sum(-1, keepdims=True)

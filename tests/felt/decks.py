@@ -81,7 +81,7 @@ def drawn_in_held_out_fonts(count: int, seed: int = 99) -> list[Deck]:
     except ImportError:
         return []
     logging.getLogger("fontTools").setLevel(logging.ERROR)
-    _, held = font_files()
+    _, held, _ = font_files()
     chance = np.random.default_rng(seed)
     decks = []
     for _ in range(count if held else 0):

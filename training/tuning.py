@@ -1,0 +1,77 @@
+"""Makes the reader's confidence true, and sets the threshold below which a card is `??`.
+
+On scenes in fonts that nothing was learnt from: the temperatures are those under which the truth was likeliest, the threshold is
+the lowest above which no more than one index in `ONE_IN` is told wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tablectl.felt.find import Layer, corners_in
+from tablectl.felt.networks import Eyes, Tuning
+from tablectl.felt.read import chances, logits
+from training.mining import REJECT, label
+from training.pool import Pool
+
+__all__ = ["tune"]
+
+ONE_IN = 5000
+FOUND = 0.22
+LEAST, MOST = 0.9, 0.998
+
+
+def tune(pool: Pool, scenes: range, folder: Path, log: Callable[[str], None]) -> Tuning:
+    """Write `reader.json` into the folder of the networks."""
+    target = folder / "reader.json"
+    target.write_bytes(msgspec.json.encode(Tuning(1.0, 1.0, FOUND, 0.9)))
+    network = Eyes(folder)
+    parts = []
+    for seed in scenes:
+        image, rows = pool[seed]
+        sizes = [Layer(image, 1.0)]
+        corners = corners_in(sizes, network)
+        truths = [label(rows, corner.x, corner.y, corner.up, corner.height) for corner in corners]
+        kept = [corner for corner, truth in zip(corners, truths, strict=True) if truth is not None]
+        if kept:
+            ranks, suits = logits(sizes, kept, network)
+            parts.append((ranks, suits, np.array([truth for truth in truths if truth is not None])))
+    ranks, suits, truths_of = (np.concatenate(part) for part in zip(*parts, strict=True))
+    real = truths_of[:, 0] != REJECT
+    warm_rank = _temperature(ranks, truths_of[:, 0])
+    warm_suit = _temperature(suits[real], truths_of[real, 1])
+    rank, suit = chances(ranks / warm_rank), chances(suits / warm_suit)
+    best, kind = rank[:, :REJECT].argmax(1), suit.argmax(1)
+    sure = rank[np.arange(len(rank)), best] * suit.max(1)
+    right = real & (best == truths_of[:, 0]) & (kind == truths_of[:, 1])
+    certain = _threshold(sure, right)
+    told = sure >= certain
+    shown, errors = int((told & real).sum()), int((told & ~right).sum())
+    log(
+        f"tuned on {len(sure)} finds, {int(real.sum())} of them indices: temperatures {warm_rank:.2f} {warm_suit:.2f}; "
+        f"from {certain:.4f} on {shown} are told ({shown / int(real.sum()):.4f}), {errors} wrongly"
+    )
+    tuning = Tuning(round(warm_rank, 3), round(warm_suit, 3), FOUND, round(certain, 4))
+    target.write_bytes(msgspec.json.format(msgspec.json.encode(tuning)) + b"\n")
+    return tuning
+
+
+def _temperature(values: NDArray[np.float32], truth: NDArray[np.int64]) -> float:
+    """The temperature under which the truth is likeliest."""
+    tried = np.exp(np.linspace(np.log(0.4), np.log(4), 60))
+    losses = [-np.log(np.maximum(chances(values / np.float32(t))[np.arange(len(truth)), truth], 1e-9)).mean() for t in tried]
+    return float(tried[int(np.argmin(losses))])
+
+
+def _threshold(sure: NDArray[np.float32], right: NDArray[np.bool_]) -> float:
+    """The lowest confidence from which on at most one in `ONE_IN` is wrong, within `LEAST` and `MOST`."""
+    order = np.argsort(-sure)
+    wrong = np.cumsum(~right[order])
+    allowed = wrong <= np.arange(1, len(order) + 1) / ONE_IN
+    last = int(np.nonzero(allowed)[0].max()) if allowed.any() else 0
+    return float(np.clip(sure[order[last]], LEAST, MOST))
