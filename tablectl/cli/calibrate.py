@@ -20,7 +20,8 @@ from tablectl.felt.layout import read_layout
 from tablectl.felt.lens import BOARDS, calibrate_lens
 from tablectl.felt.overlay import lay_over, plan
 from tablectl.felt.sheets import Paper, sheets
-from tablectl.felt.sources import pictures, write_picture
+from tablectl.felt.showing import pictures
+from tablectl.felt.sources import write_picture
 
 __all__ = ["calibrate"]
 

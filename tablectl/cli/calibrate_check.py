@@ -14,7 +14,8 @@ from tablectl.errors import UsageError
 from tablectl.felt import calibration as calibrations
 from tablectl.felt.drift import Drift, require_this_table
 from tablectl.felt.overlay import lay_over
-from tablectl.felt.sources import pictures, write_picture
+from tablectl.felt.showing import pictures
+from tablectl.felt.sources import write_picture
 
 __all__ = ["check"]
 

@@ -14,7 +14,8 @@ from tablectl.errors import InputError, UsageError
 from tablectl.felt import calibration as calibrations
 from tablectl.felt import deck as decks
 from tablectl.felt.drift import require_size
-from tablectl.felt.sources import SUFFIXES, folder_pictures, is_camera, pictures
+from tablectl.felt.showing import pictures
+from tablectl.felt.sources import SUFFIXES, folder_pictures, is_camera
 from tablectl.felt.view import Picture
 
 __all__ = ["deck"]

@@ -171,7 +171,7 @@ def test_bad_pictures_are_told_with_file_and_exit_code(tmp_path: Path, tablectl:
         (("felt", folder, "small.png"), 1, "small.png: is 1280x720, camera left's lens is for 1920x1080"),
         (("felt", folder, "cut.jpg"), 1, "cut.jpg: is damaged: "),
         (("felt", folder, "empty"), 1, "empty: no pictures are in this folder"),
-        (("felt", folder, "/dev/video77"), 5, "/dev/video77: the camera cannot be opened"),
+        (("felt", folder, "/dev/video77"), 5, "/dev/video77: No such file or directory"),
         (("lens", folder, "empty"), 1, "empty: no pictures are in this folder"),
         (("lens", folder, "blank.png"), 1, "the board is seen in 0 of 1 pictures; 6 are needed"),
         (("lens", folder, "blank.png", "small.png"), 1, "small.png: is 1280x720 and blank.png is 1920x1080: one lens, one size"),
