@@ -4,8 +4,9 @@ A thread of its own asks the camera, and is watched from outside: by who takes w
 returns costs that thread, which is given up, and the camera is opened again in another. When too many threads hang so, the
 camera `is_stuck`, and only a new process helps: that is why a table watches its felt in one of its own (`tablectl.felt.watcher`).
 
-A picture is decoded when somebody waits for one, so a slow reader gets the newest and not what piled up. A camera tells of itself
-what changes: `Back` when it is well (the first time too), before that `Lost`, `Dark` or `Frozen`. While it is well pictures come.
+A picture is decoded when somebody waits for one, so a slow reader gets the newest and not what piled up; only a file waits. A
+camera tells of itself what changes: `Back` when it is well (the first time too), before that `Lost`, `Dark` or `Frozen`. While it
+is well pictures come.
 """
 
 from __future__ import annotations
@@ -165,6 +166,7 @@ class Camera:
                     return frame
                 left = until - time.monotonic()
                 self._wanted = left > 0 and not self._closed
+                self._news.notify_all()
                 if not self._wanted:
                     return None
                 self._news.wait(min(left, 0.25))  # a thread that hangs wakes nobody
@@ -280,6 +282,8 @@ class Camera:
     def _attend(self, mine: _Attempt, source: Source) -> str | None:
         """Take pictures until asked to stop. Gives why it stopped by itself, None when asked; raises `_Again`."""
         while self._is_on(mine):
+            if not source.live and not self._awaited(mine):  # of a file nothing is passed over
+                return None
             self._doing(mine, "waiting for a picture", self._patience.picture)
             if not source.grab():
                 if not source.live:
@@ -297,6 +301,14 @@ class Camera:
                 self._taken = now
                 self._judge(mine, source, Frame(self.name, at, self._number, picture), now)
         return None
+
+    def _awaited(self, mine: _Attempt) -> bool:
+        """Wait until somebody waits for a picture; False when asked to stop."""
+        with self._news:
+            mine.since = None
+            while self._attempt is mine and not self._wanted:
+                self._news.wait(0.25)
+            return self._attempt is mine
 
     def _judge(self, mine: _Attempt, source: Source, frame: Frame, now: float) -> None:
         """Hand a picture on, or tell what is wrong with it."""

@@ -15,7 +15,7 @@ from tablectl.felt.view import Picture
 __all__ = ["Look", "look_at"]
 
 ROWS = 40
-POOLED = 4  # columns that are averaged: the sensor's noise is halved
+POOLED = 480  # so many columns are left, or twice as many: what is averaged has less of the sensor's noise
 APART = 2  # pooled columns between which brightness is compared
 NO_LIGHT = 18.0
 """A picture whose brightest twentieth is darker than this, of 255 levels, shows no felt."""
@@ -34,11 +34,12 @@ def look_at(picture: Picture) -> Look:
     """Look at a picture of three channels."""
     step = max(1, picture.shape[0] // ROWS)
     sample = np.ascontiguousarray(picture[step // 2 :: step])
-    green = sample[:, : sample.shape[1] // POOLED * POOLED, 1]
-    pooled = green.reshape(green.shape[0], -1, POOLED).mean(axis=2, dtype=np.float32)
+    together = max(1, sample.shape[1] // POOLED)
+    green = sample[:, : sample.shape[1] // together * together, 1]
+    pooled = green.reshape(green.shape[0], -1, together).mean(axis=2, dtype=np.float32)
     if pooled.size == 0 or float(np.percentile(pooled, 95)) < NO_LIGHT:
         return Look("there is no light", sample)
     steps = np.abs(pooled[:, APART:] - pooled[:, :-APART])
-    if steps.size == 0 or float(np.percentile(steps, 99.5)) < NO_DETAIL:
+    if steps.size == 0 or float(np.percentile(steps, 99.8)) < NO_DETAIL:
         return Look("nothing is to be seen: is it covered?", sample)
     return Look(None, sample)

@@ -243,7 +243,7 @@ def test_lights_out_and_a_covered_lens() -> None:
     now = [felt(1)]
 
     def look(number: int) -> Picture:
-        return np.clip(now[0] + np.random.default_rng(number).normal(0, 2.5, now[0].shape), 0, 255).astype(np.uint8)
+        return np.clip(now[0] + np.random.default_rng(number).normal(0, 2.0, now[0].shape), 0, 255).astype(np.uint8)
 
     with Camera("top", "made", fps=100, source=lambda: Made(look), patience=QUICK) as camera:
         first(camera, Frame)
