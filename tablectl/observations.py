@@ -24,6 +24,8 @@ __all__ = [
     "Collected",
     "CutCard",
     "Decision",
+    "Felt",
+    "FeltKind",
     "Insurance",
     "Link",
     "NoMoreBets",
@@ -62,11 +64,16 @@ class ShoeLoaded(Observed, frozen=True, tag="shoe_loaded"):
 
 
 class CardDrawn(Observed, frozen=True, tag="card"):
-    """A card left the shoe (or was seen to lie somewhere). Without `to` it goes where the dealing order says."""
+    """A card left the shoe (or was seen to lie somewhere). Without `to` it goes where the dealing order says.
+
+    `source` is `shoe`, `camera` (its face was read on the felt alone) or `both`. `crosswise`: it lies across its hand, which has
+    doubled.
+    """
 
     card: Card
     to: Place | None = None
     source: str | None = None
+    crosswise: bool = False
 
 
 class CutCard(Observed, frozen=True, tag="cut_card"):
@@ -125,6 +132,33 @@ class Paid(Observed, frozen=True, tag="paid"):
     hand: HandNumber = 0
 
 
+FeltKind = Literal["placed", "appeared", "missing", "moved", "swapped", "split", "not_collected"]
+
+
+class Felt(Observed, frozen=True, tag="felt"):
+    """What the camera sees of the cards that lie on the felt, paired with those that were drawn (`tablectl.fusion`).
+
+    | kind | is |
+    |---|---|
+    | `placed` | a drawn card came to rest at `to`, and reads `card` (`??`: unread) |
+    | `appeared` | `card` came to rest at `to`, and was never drawn |
+    | `missing` | a drawn card does not come to lie on the felt, or lies there no more while its hand does |
+    | `moved` | a card went from one place to another, `to` |
+    | `swapped` | where the card `was` lay, `card` lies |
+    | `split` | the cards of a box were parted; `to` is the new hand |
+    | `not_collected` | the hand at `to` still lies there though it is bust and another place got a card |
+
+    `ago` tells which drawn card it is about: 0 the last `card` before this observation, 1 the one before that; None: none.
+    """
+
+    kind: FeltKind
+    to: Place | None = None
+    card: Card | None = None
+    was: Card | None = None
+    ago: Annotated[int, msgspec.Meta(ge=0, le=10**6)] | None = None
+    crosswise: bool = False
+
+
 class ShoeFault(Observed, frozen=True, tag="shoe_fault"):
     """The shoe reports a fault, or (`cleared`) its end. `code` is the profile's word for it."""
 
@@ -181,6 +215,7 @@ Observation = (
     | Seat
     | NoMoreBets
     | Decision
+    | Felt
     | Insurance
     | Collected
     | Paid

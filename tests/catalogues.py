@@ -125,6 +125,7 @@ SAMPLE: dict[str, Operand] = {
     "alert": 7,
     "amount": 123450,
     "by": "ANNA",
+    "camera": "7D",
     "carried": 2500,
     "code": "shoe.not_cut",
     "count": 2,
@@ -142,10 +143,12 @@ SAMPLE: dict[str, Operand] = {
     "reason": "exactly_half",
     "ruled": "6",
     "seconds": 2,
+    "shoe": "9S",
     "terms": "exactly",
     "test": "runs",
     "text": "E07",
     "total": 15,
+    "was": "KS",
     "why": "no_reason",
 }
 """Something for every operand that the game gives to a text."""

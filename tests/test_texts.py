@@ -31,9 +31,6 @@ every_translation = pytest.mark.parametrize("language", TRANSLATED)
 COMING = {"shoe.missing_cards", "shoe.unshuffled", "shoe.double_draw", "link.clock"}
 """Alerts whose texts came before the checks that raise them."""
 
-NOT_YET = {"felt"}
-"""What the camera sees has no text yet."""
-
 NBSP, NARROW = "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}"
 
 
@@ -74,7 +71,7 @@ def test_every_prompt_has_a_text() -> None:
 def test_every_irregularity_has_a_text_and_no_text_is_for_none() -> None:
     alerts = {key.removeprefix("alert.").removesuffix(".refused") for key in ENGLISH if key.startswith("alert.")}
     assert alerts >= set(CATALOGUE) | COMING
-    assert alerts <= {code for code in rounds_on_file.CODES if code.split(".")[0] not in NOT_YET}
+    assert alerts <= rounds_on_file.CODES
 
 
 def test_every_word_of_the_contract_has_a_translation() -> None:

@@ -10,13 +10,13 @@ from tablectl.game.bets_in import close_betting, stopped_short
 from tablectl.game.books import Books
 from tablectl.game.dealing import Route, due_place, idle_code, route, unanswered
 from tablectl.game.phases import BETWEEN_ROUNDS
-from tablectl.game.play_in import offer_missed
+from tablectl.game.play_in import decision, offer_missed
 from tablectl.game.round import Hand, find, hands_of
 from tablectl.game.speech import Held
 from tablectl.game.state import State
 from tablectl.instants import to_micros
 from tablectl.notices import Operand
-from tablectl.observations import CardDrawn, CutCard, ShoeFault, ShoeLoaded
+from tablectl.observations import CardDrawn, CutCard, Decision, ShoeFault, ShoeLoaded
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["card_drawn", "cut_card", "place_card", "shoe_fault", "shoe_loaded"]
@@ -39,6 +39,7 @@ def card_drawn(state: State, drawn: CardDrawn) -> None:
     if not known_before:
         state.alert("shoe.books_unknown")
     place = place_card(state, drawn)
+    state.note_place(state.cause, place)
     _check_face(state, drawn, place)
     if state.at is not None:
         _check_pace(state, state.at)
@@ -141,8 +142,18 @@ def _in_round(state: State, drawn: CardDrawn) -> Place | None:
         way = route(state.phase, state.round, way.to, state.rules)
     if way.code:
         return _wrong(state, drawn, way.code, way.to, way.blamed, _numbers(state, way))
+    if drawn.crosswise:
+        _double_by(state, way.to)
     state.dealt_since_load = True
     return state.lay(drawn.card, way.to, drawn.source)
+
+
+def _double_by(state: State, place: Place) -> None:
+    """A card that lies across a hand of two cards, which had not said what it wants, doubles it."""
+    hand = find(state.round, place.box, place.hand or 0) if isinstance(place, BoxPlace) else None
+    acting = state.round.acting if state.phase == "players" else None
+    if hand is not None and hand is acting and hand.owed is None and len(hand.cards) == 2:
+        decision(state, Decision(box=hand.box, hand=hand.number, action="double"))
 
 
 def _numbers(state: State, way: Route) -> dict[str, Operand]:
@@ -172,7 +183,7 @@ def _wrong(
 def _hold(state: State, drawn: CardDrawn, place: Place | None) -> Place | None:
     """Keep a card that has no place in the game until the newest of what stops it is ruled on; where it was seen, say so."""
     if len(state.held) < MOST_HELD:
-        state.held = (*state.held, Held(drawn.card, place, drawn.source, state.blockers[-1].id))
+        state.held = (*state.held, Held(drawn.card, place, drawn.source, state.blockers[-1].id, state.cause))
     if place == "dealer":
         state.dealt(drawn.card, place, drawn.source, (*state.round.dealer, drawn.card))
     elif isinstance(place, BoxPlace):

@@ -2,8 +2,8 @@
 
 Everything that can still matter is carried: stakes and seats, the shoe's books, its burn and its cut card, faults, devices, the
 open alerts and their numbers, the last round and its number. `seq` and `cause` count anew in each ledger. A correction does not
-reach back over the cut: what a closed ledger says stands. Two things are therefore left behind: the round's history, and the
-numbers of notices in the old ledger (those of the open alerts become 0).
+reach back over the cut: what a closed ledger says stands. Therefore left behind are the round's history with where its draws lie,
+and the numbers of notices in the old ledger (those of the open alerts become 0).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A `correct` ruling: a draw was another card than was read, and the round is folded again with it.
+"""A draw was another card than was read, or went elsewhere than the dealing order says: the round is folded again with it.
+
+The one comes from a `correct` ruling, or from a camera that could read what the shoe could not; the other from the camera.
 
 The table goes back to where it stood before the round opened and takes in everything once more. What comes out as it was said is
 not said again; an outcome or a close that comes out differently is said with the number of the notice that it `corrects`; a
@@ -18,8 +20,10 @@ from tablectl.game.state import State
 from tablectl.notices import Alert, Dealt, Outcome, PhaseChanged, Prompt, RoundClosed
 from tablectl.observations import CardDrawn, Ruling
 
-__all__ = ["correct"]
+__all__ = ["correct", "fold_again"]
 
+DRAW = "draw"
+"""The operand of an alert that names the draw it is about, counted from 1 in its round."""
 SETTLING = frozenset({"pay", "take", "push", "carry"})
 UNCOMPARED = frozenset({"seq", "at", "round", "cause", "corrects", "alerts", "duration_ms"})
 
@@ -32,7 +36,14 @@ def correct(state: State, ruled: Ruling) -> str | None:
     index = _which(history, ruled)
     if index is None or history.base is None:
         return "no_such_draw"
-    corrected = history.corrected(index, ruled.card)
+    fold_again(state, index, replace(history.draw(index), card=ruled.card))
+    return None
+
+
+def fold_again(state: State, index: int, drawn: CardDrawn) -> None:
+    """Fold the round again with another draw at this index of its history, which must have a base."""
+    history = state.history
+    corrected = history.with_draw(index, drawn)
     phase, seq, cause, at = state.phase, state.seq, state.cause, state.at
     alerts, in_round = state.alerts, state.round.alerts
     unsaid = state.drop_draft()  # what this very observation was alerted for
@@ -50,7 +61,6 @@ def correct(state: State, ruled: Ruling) -> str | None:
     state.open_alerts = tuple(said.get(alert.id, alert) for alert in state.open_alerts)
     state.blockers = tuple(said.get(alert.id, alert) for alert in state.blockers)
     state.history = corrected._replace(placed=corrected.placed | placed)
-    return None
 
 
 def _which(history: History, ruled: Ruling) -> int | None:
@@ -59,21 +69,21 @@ def _which(history: History, ruled: Ruling) -> int | None:
     if ruled.draw is not None:
         return draws[ruled.draw - 1] if 0 < ruled.draw <= len(draws) else None
     if ruled.alert is not None:
-        causes = {alert.cause for alert in history.alerts() if alert.id == ruled.alert}
+        about = [alert for alert in history.alerts() if alert.id == ruled.alert]
+        named = next((alert.operands[DRAW] for alert in about if DRAW in alert.operands), None)
+        if isinstance(named, int):
+            return draws[named - 1] if 0 < named <= len(draws) else None
+        causes = {alert.cause for alert in about}
         return next((index for index in draws if history.entries[index].cause in causes), None)
-    unread = [index for index in draws if _card(history, index) is Card.UNREAD]
+    unread = [index for index in draws if history.draw(index).card is Card.UNREAD]
     return unread[0] if len(unread) == 1 else None
-
-
-def _card(history: History, index: int) -> Card:
-    observation = history.entries[index].observation
-    assert isinstance(observation, CardDrawn)
-    return observation.card
 
 
 def _folded(state: State, history: History, alerts: int) -> list[tuple[int, int, Drafted]]:
     """Take the round in again, and give what would be said, with the numbers of the observation that caused it and its round."""
     assert history.base is not None
+    state.history = history
+    state.folding = True
     state.restore_standing(history.base)
     state.alerts = alerts
     state.known_alerts = {}
@@ -87,6 +97,7 @@ def _folded(state: State, history: History, alerts: int) -> list[tuple[int, int,
         state.take_in(entry.observation)
         drafts += [(entry.cause, state.round.number, draft) for draft in state.drop_draft()]
     state.known_alerts = {}
+    state.folding = False
     return drafts
 
 

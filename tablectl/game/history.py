@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tablectl.cards import Card
 from tablectl.notices import Alert, Dealt, Notice, Outcome, RoundClosed
 from tablectl.observations import CardDrawn, Observation
 
@@ -40,16 +39,24 @@ class History(NamedTuple):
     entries: tuple[Entry, ...] = ()
     placed: frozenset[int] = frozenset()
 
-    def corrected(self, index: int, card: Card) -> History:
-        """The history with another card at `index`."""
-        entry = self.entries[index]
-        assert isinstance(entry.observation, CardDrawn)
-        changed = replace(entry, observation=replace(entry.observation, card=card))
+    def with_draw(self, index: int, drawn: CardDrawn) -> History:
+        """The history with another card, or one that lies elsewhere, at `index`."""
+        changed = replace(self.entries[index], observation=drawn)
         return self._replace(entries=(*self.entries[:index], changed, *self.entries[index + 1 :]))
 
-    def draws(self) -> list[int]:
-        """The indices of the entries that are cards, in the order in which they were drawn."""
-        return [index for index, entry in enumerate(self.entries) if isinstance(entry.observation, CardDrawn)]
+    def draws(self, before: int | None = None) -> list[int]:
+        """The indices of the entries that are cards, in the order in which they were drawn: all, or those before a number."""
+        return [
+            index
+            for index, entry in enumerate(self.entries)
+            if isinstance(entry.observation, CardDrawn) and (before is None or entry.cause < before)
+        ]
+
+    def draw(self, index: int) -> CardDrawn:
+        """The card at `index`."""
+        drawn = self.entries[index].observation
+        assert isinstance(drawn, CardDrawn)
+        return drawn
 
     def alerts(self) -> list[Alert]:
         """The alerts that were said, in order."""

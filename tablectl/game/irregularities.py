@@ -2,7 +2,7 @@
 
 An integrity alert ends only by a supervisor's `ack` or ruling. A house may set for every code that it is off, only said, or
 suspends (`[alerts]`), and what is to be done then (`[remedies]`); where it says nothing, the supervisor is called: the program
-never invents a ruling. The codes of the camera (`felt.*`) come with the camera.
+never invents a ruling.
 """
 
 from __future__ import annotations
@@ -71,6 +71,14 @@ CATALOGUE: dict[str, Irregularity] = {
     "bet.not_chips": Irregularity("warning", False, "player", rule="R09"),
     "bet.carried_removed": Irregularity("critical", False, "player", rule="R15"),
     "pay.blackjack_late": Irregularity("warning", False, "house", rule="R12"),
+    "felt.identity_mismatch": Irregularity("critical", True, integrity=True),
+    "felt.card_missing": Irregularity("critical", True, integrity=True),
+    "felt.card_appeared": Irregularity("critical", True, integrity=True),
+    "felt.card_moved": Irregularity("critical", True, integrity=True),
+    "felt.card_swapped": Irregularity("critical", True, integrity=True),
+    "felt.not_collected": Irregularity("warning", False),
+    "felt.camera_moved": Irregularity("warning", False),
+    "felt.camera_lost": Irregularity("warning", False),
     "link.lost": Irregularity("warning", False),
     "link.corrupt": Irregularity("warning", False),
     "link.clock": Irregularity("warning", False),

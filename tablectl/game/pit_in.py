@@ -10,6 +10,11 @@ from tablectl.observations import Ack, Link, Tick
 __all__ = ["ack", "clock_set_back", "link", "tick"]
 
 
+CAMERA = "camera"
+"""The device that sees the felt. Without it the shoe alone counts, and the status says so."""
+MOVED = "moved"
+"""The word with which a camera's `why` begins when its markers are off their places."""
+
 CLOCK_TOLERANCE_S = 2
 """Two ports stamped by one clock are never this far out of order, in seconds."""
 
@@ -19,7 +24,10 @@ def link(state: State, seen: Link) -> None:
     before = state.devices.get(seen.device)
     now = DeviceState(seen.state, seen.why)
     if seen.state == "down" and (before is None or before.state == "up"):
-        state.alert("link.lost", device=seen.device, why=seen.why or "no_reason")
+        code = "link.lost"
+        if seen.device == CAMERA:
+            code = "felt.camera_moved" if seen.why.startswith(MOVED) else "felt.camera_lost"
+        state.alert(code, device=seen.device, why=seen.why or "no_reason")
     elif seen.why.startswith("corrupt"):
         state.alert("link.corrupt", device=seen.device, why=seen.why)
     if now != before:

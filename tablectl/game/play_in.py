@@ -11,9 +11,9 @@ from tablectl.game.legality import refusal
 from tablectl.game.round import Hand, change_hand, find, hands_of
 from tablectl.game.settlement import natural
 from tablectl.game.state import State
-from tablectl.observations import Collected, Decision, Insurance, Paid
+from tablectl.observations import Decision, Insurance, Paid
 
-__all__ = ["collected", "decision", "decline_all", "insurance", "offer_missed", "paid"]
+__all__ = ["decision", "decline_all", "insurance", "offer_missed", "paid"]
 
 
 def insurance(state: State, answer: Insurance) -> None:
@@ -136,7 +136,3 @@ def _another_box_played(state: State, blackjack: Hand) -> bool:
     return any(
         hand.owed or len(hand.cards) > 2 or hand.split or hand.ended in ("stood", "surrendered", "doubled") for hand in others
     )
-
-
-def collected(state: State, _: Collected) -> None:
-    """A hand's cards were picked up: only the camera's checks ask for it."""

@@ -64,7 +64,7 @@ def _ruled(state: State, ruled: Ruling) -> str | None:
         _lay(state, waiting[0], ruled.to)
     elif ruled.do == "burn":
         for held in waiting:
-            state.lay(held.card, "burn", held.source)
+            state.note_place(held.cause, state.lay(held.card, "burn", held.source))
             if state.phase == "burning":
                 state.burn_left = max(0, state.burn_left - 1)
     else:  # a hand was voided, or what happened stands
@@ -119,7 +119,7 @@ def _go_on(state: State, about: tuple[Alert, ...], waiting: tuple[Held, ...]) ->
         if state.phase == "suspended":
             state.held = (*state.held, held)
         elif (held.place is None and state.phase in IN_ROUND) or (begins and state.phase in BETWEEN_ROUNDS):
-            place_card(state, CardDrawn(card=held.card, to=held.place, source=held.source))
+            state.note_place(held.cause, place_card(state, CardDrawn(card=held.card, to=held.place, source=held.source)))
         elif held.place is not None:
             _lay(state, held, held.place)
     state.hushed = None
@@ -127,7 +127,7 @@ def _go_on(state: State, about: tuple[Alert, ...], waiting: tuple[Held, ...]) ->
 
 def _lay(state: State, held: Held, place: Place) -> None:
     state.go_on()
-    state.lay(held.card, place, held.source)
+    state.note_place(held.cause, state.lay(held.card, place, held.source))
 
 
 def _void(state: State, box: int, number: int) -> None:

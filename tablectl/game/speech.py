@@ -61,6 +61,7 @@ KEPT = (
     "open_alerts",
     "blockers",
     "held",
+    "lies",
     "paid_late",
     "prompted",
     "at",
@@ -103,6 +104,7 @@ class Held(NamedTuple):
     place: Place | None
     source: str | None
     alert: int
+    cause: int = 0  # the number of its draw
 
 
 class _OfRound(NamedTuple):
@@ -154,6 +156,7 @@ class Speech:
         self.open_alerts: tuple[Alert, ...] = ()
         self.blockers: tuple[Alert, ...] = ()  # what a suspended game waits for, oldest first
         self.held: tuple[Held, ...] = ()
+        self.lies: tuple[tuple[int, Place | None], ...] = ()  # where each draw of the round came to lie, by its number
         self.paid_late: tuple[int, ...] = ()  # boxes whose blackjack was due at once when another box played on
         self.prompted: prompting.Said | None = None
         self.at: str | None = None
@@ -164,6 +167,7 @@ class Speech:
         self.superseded: dict[tuple[int, int], int] = {}  # outcomes that a correction took back, by hand
         self.superseded_close: int | None = None
         self.known_alerts: dict[tuple[int, str], list[int]] = {}  # while a round is folded again: alerts that keep their ids
+        self.folding = False  # the round is being folded again
         self.hushed: Place | None = None  # where the card that is being ruled on lies: that was said when it came
         self.settled = 0  # outcomes in the draft
         self._alerted = False

@@ -29,6 +29,9 @@ from tablectl.places import BoxPlace, Place
 
 __all__ = ["State"]
 
+MOST_PLACES = 255
+"""No round has more cards than these."""
+
 
 class State(Speech):
     """One table's state, and how it moves."""
@@ -39,6 +42,7 @@ class State(Speech):
         if not self.round_open:
             self.round_open = True
             self.paid_late = ()
+            self.lies = ()
             self.superseded = {}
             self.superseded_close = None
             # What was said already of the observation that opens it carries the new round's number.
@@ -62,6 +66,14 @@ class State(Speech):
         else:
             self.dealt(card, "burn", source, ())
         return place
+
+    def note_place(self, cause: int, place: Place | None) -> None:
+        """Keep where the draw of this number lies (None: nothing saw it); a later place takes the earlier one's."""
+        self.lies = (*(pair for pair in self.lies[-MOST_PLACES:] if pair[0] != cause), (cause, place))
+
+    def place_of(self, cause: int) -> Place | None:
+        """Where the draw of this number lies, as far as is known."""
+        return next((place for number, place in self.lies if number == cause), None)
 
     def _take(self, hand: Hand, cards: tuple[Card, ...]) -> None:
         """Give a hand its new cards, and end it where they end it."""

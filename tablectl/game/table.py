@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tablectl.game import bets_in, cards_in, pit_in, play_in, rulings
+from tablectl.game import bets_in, cards_in, felt_in, pit_in, play_in, rulings
 from tablectl.game.dealing import due_place, unanswered
 from tablectl.game.history import Entry, History
 from tablectl.game.legality import ACTIONS, Refusal, awaits_card, refusal
@@ -27,6 +27,7 @@ from tablectl.observations import (
     Collected,
     CutCard,
     Decision,
+    Felt,
     Insurance,
     Link,
     NoMoreBets,
@@ -47,9 +48,10 @@ TAKE_IN: dict[type[Any], Callable[[State, Any], None]] = {
     Ack: pit_in.ack,
     Bet: bets_in.bet,
     CardDrawn: cards_in.card_drawn,
-    Collected: play_in.collected,
+    Collected: felt_in.collected,
     CutCard: cards_in.cut_card,
     Decision: play_in.decision,
+    Felt: felt_in.felt,
     Insurance: play_in.insurance,
     Link: pit_in.link,
     NoMoreBets: bets_in.no_more_bets,

@@ -21,6 +21,7 @@ from tablectl.observations import (
     Bet,
     CardDrawn,
     CutCard,
+    Felt,
     Link,
     NoMoreBets,
     Observation,
@@ -33,7 +34,7 @@ from tablectl.observations import (
 from tests.strategies import HOUSES, Stream, a_few, mishaps, noise, play, smallest
 
 FR = HOUSES["fr"]
-LEFT_BEHIND = {"seq", "cause", "round_open", "blockers", "held", "superseded", "superseded_close"}
+LEFT_BEHIND = {"seq", "cause", "round_open", "blockers", "held", "superseded", "superseded_close", "lies"}
 """What is not carried: it is empty between two rounds, or counts the notices of the ledger that ended."""
 
 
@@ -72,7 +73,7 @@ def parts_company(stream: Stream, moment: int) -> str | None:
         return "the standing changes when it is carried again"
     reached_back = True
     for observation in stream.seen[cut:]:
-        if reached_back and isinstance(observation, Ruling) and observation.do == "correct":
+        if reached_back and (isinstance(observation, Felt) or (isinstance(observation, Ruling) and observation.do == "correct")):
             continue  # it would reach back over the cut
         said, meant = table.feed(observation), uncut.feed(observation)
         if uncounted(said) != uncounted(meant):

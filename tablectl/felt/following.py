@@ -1,0 +1,188 @@
+"""One card over many frames: where it lies, since when, and what most of the frames read on it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from math import hypot, log
+from typing import Final
+
+from tablectl.cards import Card
+from tablectl.felt.sighting import Point, SeenCard
+from tablectl.places import Place
+
+__all__ = ["Track", "covered", "matched", "turned"]
+
+REACH: Final = 24.0
+"""How far, in millimetres, a card is from where it was one frame before, at the most; what goes faster is found anew at rest."""
+TURN: Final = 0.25
+"""Millimetres that a degree of turning counts."""
+OTHER_FACE: Final = 12.0
+"""Millimetres that another certain face counts: the next card of a fan lies further off."""
+STILL: Final = 5.0
+"""Millimetres within which a card lies still."""
+FRAMES: Final = 15
+"""The readings that vote: a second's."""
+ENOUGH: Final = 8.0
+"""The weight that decides a face: two frames at 0.99 and one more."""
+LEAST: Final = 3
+"""The frames that must agree."""
+DISSENT: Final = 0.15
+"""The part of the deciding weight that other faces may have."""
+HEAVIEST: Final = 5.0
+"""The weight of one frame at the most, in units of log odds."""
+
+
+class Track:
+    """A card that is followed. `id`, `place` and `face` are set once it counts; times are microseconds since 1970."""
+
+    def __init__(self, seen: SeenCard, at: int) -> None:
+        self.id: int | None = None
+        self.place: Place | None = None
+        self.face = Card.UNREAD
+        self.first = at
+        self.last_seen = at
+        self.still_since = at
+        self.missing_since: int | None = None
+        """Since when its place is in plain sight without it."""
+        self.centre = seen.centre
+        self.angle = seen.angle
+        self.polygon = seen.polygon
+        self.frames = 1
+        self.other_since: int | None = None
+        """Since when another face is read on it."""
+        self._looked = 1
+        self._anchor = seen.centre
+        self._rested = seen.centre
+        self._readings: deque[SeenCard] = deque([seen], FRAMES)
+
+    def see(self, seen: SeenCard, at: int) -> None:
+        """It was seen in this frame."""
+        self.last_seen, self.missing_since = at, None
+        self.centre, self.angle, self.polygon = seen.centre, seen.angle, seen.polygon or self.polygon
+        if not self.near(self._anchor, STILL):
+            self._anchor, self.still_since = seen.centre, at
+            self.frames = self._looked = 0
+        self.frames += 1
+        self._looked += 1
+        self._readings.append(seen)
+        if seen.card in (Card.UNREAD, self.face):
+            self.other_since = None if seen.card is not Card.UNREAD else self.other_since
+        elif self.other_since is None:
+            self.other_since = at
+
+    def miss(self, at: int, *, hidden: bool) -> None:
+        """It was not seen in this frame, its place being in plain sight or hidden."""
+        if hidden:
+            self.missing_since = None
+            return
+        self._looked += 1
+        if self.missing_since is None:
+            self.missing_since = at
+
+    def pause(self) -> None:
+        """Nothing could be told from this frame."""
+        self.missing_since = None
+
+    @property
+    def share(self) -> float:
+        """The part of the frames since it lay still, and in plain sight, in which it was seen."""
+        return self.frames / max(1, self._looked)
+
+    @property
+    def shifted(self) -> float:
+        """Millimetres from where it was when it last was asked where it lies."""
+        return hypot(self.centre[0] - self._rested[0], self.centre[1] - self._rested[1])
+
+    def settle(self) -> None:
+        """Where it lies now is its place."""
+        self._rested = self.centre
+
+    def take_over(self, other: Track) -> None:
+        """The card was carried: it goes on where the other was found."""
+        self.centre, self.angle, self.polygon = other.centre, other.angle, other.polygon
+        self.last_seen, self.still_since, self.missing_since = other.last_seen, other.still_since, None
+        self._anchor = other.centre
+
+    def near(self, point: Point, reach: float) -> bool:
+        """Whether its middle is within so many millimetres of a point."""
+        return hypot(self.centre[0] - point[0], self.centre[1] - point[1]) <= reach
+
+    def vote(self) -> Card:
+        """What the readings of the last second agree on; `??` while they do not."""
+        weights: dict[Card, float] = {}
+        counts: dict[Card, int] = {}
+        for seen in self._readings:
+            if seen.card is not Card.UNREAD:
+                weights[seen.card] = weights.get(seen.card, 0.0) + _weight(seen.confidence)
+                counts[seen.card] = counts.get(seen.card, 0) + 1
+        if not weights:
+            return Card.UNREAD
+        best = max(weights, key=lambda card: (weights[card], card))
+        others = sum(weights.values()) - weights[best]
+        agreed = weights[best] >= ENOUGH and counts[best] >= max(LEAST, len(self._readings) // 3)
+        return best if agreed and others <= DISSENT * weights[best] else Card.UNREAD
+
+    def another(self, at: int, patience: int) -> Card | None:
+        """The face of another card that lies here by now: read for so long, and its own not once meanwhile."""
+        if self.other_since is None or at - self.other_since < patience:
+            return None
+        recent = list(self._readings)[-FRAMES // 2 :]
+        faces = [seen.card for seen in recent if seen.card is not Card.UNREAD]
+        weight = sum(_weight(seen.confidence) for seen in recent if seen.card is not Card.UNREAD)
+        agreed = len(set(faces)) == 1 and len(faces) >= max(LEAST, len(recent) // 2) and weight >= ENOUGH
+        return faces[0] if agreed and faces[0] is not self.face else None
+
+
+def _weight(confidence: float) -> float:
+    """A frame's weight: the logarithm of its odds."""
+    chance = min(max(confidence, 0.5), 0.995)
+    return min(log(chance / (1 - chance)), HEAVIEST)
+
+
+def turned(one: float, other: float) -> float:
+    """The angle between two cards, 0 to 90 degrees."""
+    apart = abs(one - other) % 180
+    return min(apart, 180 - apart)
+
+
+def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, SeenCard]:
+    """Which card of a frame is which that was followed, by the track's `id()`: the nearest pairs first."""
+    near: list[tuple[float, int, int]] = []
+    for row, track in enumerate(tracks):
+        for column, seen in enumerate(cards):
+            apart = abs(track.centre[0] - seen.centre[0]) + abs(track.centre[1] - seen.centre[1])
+            if apart > 2 * REACH:
+                continue
+            cost = hypot(track.centre[0] - seen.centre[0], track.centre[1] - seen.centre[1])
+            cost += TURN * turned(track.angle, seen.angle)
+            face = track.face if track.face is not Card.UNREAD else track.vote()
+            if face is not Card.UNREAD and seen.card is not Card.UNREAD and face is not seen.card:
+                cost += OTHER_FACE
+            if cost <= REACH:
+                near.append((cost, row, column))
+    near.sort()
+    pairs: dict[int, SeenCard] = {}
+    rows: set[int] = set()
+    columns: set[int] = set()
+    for _, row, column in near:
+        if row not in rows and column not in columns:
+            rows.add(row)
+            columns.add(column)
+            pairs[id(tracks[row])] = cards[column]
+    return pairs
+
+
+def covered(track: Track, regions: Sequence[Sequence[Point]]) -> bool:
+    """Whether something hides a card, be it only a corner of it: that may be the corner it is known by."""
+    points = (track.centre, *track.polygon)
+    return any(_inside(point, region) for region in regions for point in points)
+
+
+def _inside(point: Point, region: Sequence[Point]) -> bool:
+    x, y = point
+    inside = False
+    for (x1, y1), (x2, y2) in zip(region, (*region[1:], region[0]), strict=True):
+        if (y1 > y) != (y2 > y) and x < (x2 - x1) * (y - y1) / (y2 - y1) + x1:
+            inside = not inside
+    return inside

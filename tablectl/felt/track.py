@@ -1,0 +1,289 @@
+"""Following: sightings in, events out. A fold without clock or chance, so that the same sightings give the same events.
+
+A card counts once it was seen the same long enough, and still (`REST`). Its face is a vote over the frames of the last second,
+weighted by their confidence (`tablectl.felt.following`); one that no vote decides is `??` until one does. A card is gone when its
+place was in plain sight for a while without it (`GONE`): what a hand, an arm or another card hides is still there, and so is
+everything when the lights go out. Hands, chips and shadows make no card, since none is ever read on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import hypot
+from typing import Final, Literal
+
+from tablectl.cards import Card
+from tablectl.felt.following import Track, covered, matched, turned
+from tablectl.felt.sighting import (
+    Began,
+    Moved,
+    Parted,
+    Placed,
+    Point,
+    Read,
+    Removed,
+    SeenStake,
+    Sighting,
+    StakeSeen,
+    Swapped,
+    Tracked,
+)
+from tablectl.places import BoxPlace, Place
+
+__all__ = ["GONE", "REST", "Tracker"]
+
+REST: Final = 500_000
+"""Microseconds that a card lies still before it counts."""
+SWAP: Final = 700_000
+"""Microseconds that another face is read on a card before it is another card."""
+GONE: Final = 500_000
+"""Microseconds that a place is in plain sight without its card before that is gone."""
+DARK: Final = 2_000_000
+"""The same where several places lost their cards in one frame: the lights rather than a dealer."""
+LOST: Final = 250_000
+"""A card that never counted is forgotten when it is not seen for so long."""
+PLAIN: Final = 200_000
+"""A card is in plain sight when it was seen within so long."""
+FEWEST: Final = 4
+"""Frames that a card is seen in, at the least, before it counts."""
+SHARE: Final = 0.5
+"""And in so large a part of the frames since it lay still."""
+SHIFT: Final = 12.0
+"""Millimetres that a card is shifted before it is asked where it lies now."""
+HAND: Final = 60.0
+"""Millimetres between the middles of two cards that are nearest to each other, within one hand: a card is 63 wide."""
+UPON: Final = 24.0
+"""Millimetres between the middles of two cards within which the later may hide the earlier one."""
+ACROSS: Final = 50.0
+"""Degrees between a card and the first of its hand when it lies across."""
+
+Where = Callable[[Point], int | Literal["dealer"] | None]
+"""The box, or the dealer's place, at a point; None elsewhere. A layout's `place_at`."""
+
+
+class Tracker:
+    """Follows cards and stake circles of one felt. `place_at` tells boxes and dealer's place; cards elsewhere do not count."""
+
+    def __init__(self, place_at: Where) -> None:
+        self._place_at = place_at
+        self._tracks: list[Track] = []
+        self._stakes: dict[int, _Stake] = {}
+        self._next: int | None = None
+        self._dark_until = 0
+
+    @property
+    def lying(self) -> tuple[Track, ...]:
+        """The cards that count."""
+        return tuple(track for track in self._tracks if track.id is not None)
+
+    def feed(self, sighting: Sighting) -> tuple[Tracked, ...]:
+        """Take in one frame; gives what it completes."""
+        said: list[Tracked] = []
+        if self._next is None:
+            self._next = sighting.at // 1_000_000  # so that a tracker that begins later uses no number again
+            said.append(Began())
+        if not sighting.alive:
+            for track in self._tracks:
+                track.pause()
+            return tuple(said)
+        self._match(sighting)
+        self._look_for_dark(sighting)
+        for track in [track for track in self._tracks if track.id is not None]:
+            said += self._settled(track, sighting)
+        for track in sorted((track for track in self._tracks if track.id is None), key=lambda track: track.first):
+            said += self._fresh(track, sighting.at)
+        for stake in sighting.stakes:
+            said += self._stakes.setdefault(stake.box, _Stake(stake)).feed(stake, sighting.at)
+        return tuple(said)
+
+    # One frame
+
+    def _match(self, sighting: Sighting) -> None:
+        pairs = matched(self._tracks, sighting.cards)
+        for track in self._tracks:
+            seen = pairs.get(id(track))
+            if seen is not None:
+                track.see(seen, sighting.at)
+            else:
+                track.miss(sighting.at, hidden=covered(track, sighting.covered) or self._under(track))
+        taken = {id(seen) for seen in pairs.values()}
+        self._tracks += [Track(seen, sighting.at) for seen in sighting.cards if id(seen) not in taken]
+
+    def _under(self, track: Track) -> bool:
+        """Whether a card that came later lies upon it."""
+        return any(
+            other.first > track.first
+            and other.last_seen >= track.last_seen
+            and other is not track
+            and other.near(track.centre, 24)
+            for other in self._tracks
+        )
+
+    def _look_for_dark(self, sighting: Sighting) -> None:
+        """Several places that lose their cards in one and the same frame have not been collected."""
+        lost = {_spot(track.place) for track in self.lying if track.missing_since == sighting.at}
+        if len(lost) >= 3:
+            self._dark_until = sighting.at + DARK
+
+    def _settled(self, track: Track, sighting: Sighting) -> Iterable[Tracked]:
+        """What is new of a card that counts."""
+        at = sighting.at
+        assert track.id is not None
+        if track.missing_since is not None:
+            if at - track.missing_since >= GONE and at >= self._dark_until:
+                self._tracks.remove(track)
+                yield Removed(track.id, track.last_seen)
+            return
+        if track.last_seen != at:
+            return
+        if track.face is Card.UNREAD:
+            track.face = track.vote()
+            if track.face is not Card.UNREAD:
+                yield Read(track.id, track.face)
+        elif (other := track.another(at, SWAP)) is not None:
+            was, track.face = track.face, other
+            yield Swapped(track.id, was, other, track.other_since or at)
+        if track.shifted > SHIFT and at - track.still_since >= REST:
+            yield from self._shifted(track)
+
+    def _shifted(self, track: Track) -> Iterable[Tracked]:
+        """A card that counts lies still at another point."""
+        assert track.id is not None
+        before = track.place
+        track.settle()
+        found = self._place_at(track.centre)
+        if found is None:
+            return
+        if found == "dealer" or not isinstance(before, BoxPlace) or before.box != found:
+            place = self._place_for(found, track)
+            if place != before:
+                track.place = place
+                yield Moved(track.id, place)
+            return
+        others = [other for other in self.lying if other is not track and _box(other.place) == found]
+        mates = [other for other in others if other.place == before]
+        if mates and all(not other.near(track.centre, HAND) for other in mates):
+            joined = next((other for other in others if other.near(track.centre, HAND)), None)
+            number = 1 + max(_hand(other.place) for other in [*others, track])
+            track.place = joined.place if joined is not None else BoxPlace(found, number)
+            if joined is None:
+                if track.first < min(other.first for other in mates):  # the older card keeps the hand's number
+                    track.place = before
+                    for other in mates:
+                        other.place = BoxPlace(found, number)
+                yield self._parted(found)
+
+    def _parted(self, box: int) -> Parted:
+        hands: dict[int, list[Track]] = {}
+        for track in self.lying:
+            if _box(track.place) == box:
+                hands.setdefault(_hand(track.place), []).append(track)
+        numbers = range(max(hands) + 1)
+        return Parted(box, tuple(tuple(sorted(track.id or 0 for track in hands.get(number, ()))) for number in numbers))
+
+    # A card that does not count yet
+
+    def _fresh(self, track: Track, at: int) -> Iterable[Tracked]:
+        if at - track.last_seen > LOST:
+            self._tracks.remove(track)
+            return
+        if track.last_seen != at or at - track.still_since < REST or track.frames < FEWEST or track.share < SHARE:
+            return
+        found = self._place_at(track.centre)
+        if found is None:
+            return
+        track.face = track.vote()
+        twin = self._twin(track, at)
+        if twin is not None and _box(twin.place) == found and twin.missing_since is not None:
+            self._tracks.remove(track)  # lifted and laid down again in its box
+            twin.take_over(track)
+            yield from self._shifted(twin)
+            return
+        place = self._place_for(found, track)
+        mates = [other for other in self.lying if other.place == place]
+        swapped: list[Tracked] = []
+        if isinstance(place, BoxPlace) and place.hand == 1 and self._served_first(place.box):
+            place = BoxPlace(place.box, 0)
+            swapped.append(self._renumbered(place.box))
+        crosswise = bool(mates) and turned(min(mates, key=lambda other: other.first).angle, track.angle) > ACROSS
+        track.place = place
+        track.settle()
+        assert self._next is not None
+        track.id, self._next = self._next, self._next + 1
+        lying = tuple(sorted(other.id for other in self.lying if other.id is not None and at - other.last_seen <= PLAIN))
+        yield from swapped
+        yield Placed(track.id, place, track.face, track.first, crosswise, twin.id if twin is not None else None, lying)
+
+    def _twin(self, track: Track, at: int) -> Track | None:
+        """A card of the same face that was not seen since this one was: it may be that one, carried over."""
+        if track.face is Card.UNREAD:
+            return None
+        return next(
+            (o for o in self.lying if o.face is track.face and o.last_seen <= track.first and at - o.last_seen > PLAIN), None
+        )
+
+    def _place_for(self, found: int | Literal["dealer"], track: Track) -> Place:
+        """The hand of a place that a card belongs to: that of the nearest card of the box."""
+        if found == "dealer":
+            return "dealer"
+        mates = [other for other in self.lying if other is not track and _box(other.place) == found]
+        if not mates:
+            return BoxPlace(found, 0)
+        nearest = min(mates, key=lambda other: hypot(other.centre[0] - track.centre[0], other.centre[1] - track.centre[1]))
+        return BoxPlace(found, _hand(nearest.place))
+
+    def _served_first(self, box: int) -> bool:
+        """Whether the box has two hands of one card each: the one that gets the next card is the first, in every house."""
+        hands = [_hand(track.place) for track in self.lying if _box(track.place) == box]
+        return sorted(hands) == [0, 1]
+
+    def _renumbered(self, box: int) -> Parted:
+        for track in self.lying:
+            if _box(track.place) == box:
+                track.place = BoxPlace(box, 1 - _hand(track.place))
+        return self._parted(box)
+
+
+class _Stake:
+    """One stake circle: what it was settled to be, and what it may become."""
+
+    def __init__(self, seen: SeenStake) -> None:
+        self._known = SeenStake(seen.box, occupied=False)
+        self._maybe = self._known
+        self._since = 0
+
+    def feed(self, seen: SeenStake, at: int) -> Iterable[Tracked]:
+        if _alike(seen, self._known):
+            self._maybe = self._known
+        elif not _alike(seen, self._maybe):
+            self._maybe, self._since = seen, at
+        elif at - self._since >= REST:
+            before, self._known = self._known, self._maybe
+            if before.occupied and seen.occupied:
+                yield StakeSeen(seen.box, "changed")
+            else:
+                yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied")
+
+
+UNLIKE: Final = 0.25
+"""How far two fingerprints of one stack are apart at the most, in all."""
+
+
+def _alike(one: SeenStake, other: SeenStake) -> bool:
+    if one.occupied != other.occupied:
+        return False
+    if not one.occupied or len(one.colours) != len(other.colours):
+        return True
+    return sum(abs(mine - its) for mine, its in zip(one.colours, other.colours, strict=True)) <= UNLIKE
+
+
+def _box(place: Place | None) -> int | Literal["dealer"] | None:
+    return place.box if isinstance(place, BoxPlace) else "dealer" if place == "dealer" else None
+
+
+def _hand(place: Place | None) -> int:
+    return place.hand or 0 if isinstance(place, BoxPlace) else 0
+
+
+def _spot(place: Place | None) -> int:
+    return place.box if isinstance(place, BoxPlace) else 0

@@ -1,0 +1,482 @@
+"""Shoe and felt to one stream of observations: the shoe knows which card and when, the felt where it lies.
+
+A fold without clock: observations and what following saw go in, each with its time, and observations come out. What is alive
+decides the mode. **Both**: a card goes on to the game at once, and a `felt` observation tells its place when it has come to rest;
+only a card that the shoe could not read, or whose place the game cannot know before it is seen (a hand acts and has not said what
+it wants), is held, and no longer than `HELD`. **The shoe alone**: cards go on without a place, and the dealing order says it.
+**The camera alone**: a card that comes to rest is a `card` with its place, read on the felt.
+
+A card at rest is paired with a draw: with one of its face; else with one that the shoe could not read; else with the one draw
+there is, and then the two disagree, which the game stops for. What cannot be told apart yet waits for `DOUBT`. A draw that is
+nowhere to be seen within `MISSING` is missing; a card that no draw explains was moved there from where one like it is gone, or
+just appeared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from tablectl.cards import Card
+from tablectl.felt.sighting import Began, Moved, Parted, Placed, Read, Removed, Swapped, Tracked
+from tablectl.game.table import Due
+from tablectl.instants import from_micros, to_micros
+from tablectl.observations import (
+    CardDrawn,
+    Collected,
+    CutCard,
+    Decision,
+    Felt,
+    FeltKind,
+    Insurance,
+    Link,
+    NoMoreBets,
+    Observation,
+    Paid,
+    ShoeFault,
+    Tick,
+)
+from tablectl.places import BoxPlace, Place
+
+__all__ = ["CAMERA", "DOUBT", "HELD", "MISSING", "Fusion", "State"]
+
+CAMERA: Final = "camera"
+SHOE: Final = "shoe"
+
+HELD: Final = 1_500_000
+"""Microseconds that a card is held for the felt's word, at the most."""
+DOUBT: Final = 600_000
+"""Microseconds that a card at rest waits until what explains it is known."""
+MISSING: Final = 4_000_000
+"""Microseconds within which a drawn card comes to rest on the felt."""
+PICKED: Final = 1_000_000
+"""Microseconds in which a hand's cards are picked up one after the other."""
+BACK: Final = 2_000_000
+"""Microseconds after a camera, or a shoe, came back in which what happened meanwhile is found."""
+EARLY: Final = 300_000
+"""Microseconds by which a card may be seen before the shoe reports it: the two are stamped by different threads."""
+KEPT: Final = 30_000_000
+"""Microseconds for which a card that is gone, or missing, may still be found elsewhere."""
+MOST: Final = 400
+"""Draws and cards that are kept in mind, at the most."""
+
+IN_ORDER = (CardDrawn, CutCard, Decision, Insurance, NoMoreBets, Paid, ShoeFault, Tick)
+"""What must not overtake a card that is held."""
+
+
+class Draw(msgspec.Struct):
+    """A card that left the shoe and was not seen to lie yet. `number` counts all cards, from 1."""
+
+    number: int
+    card: Card
+    at: int
+    unwatched: bool = False
+    """It left while no camera looked."""
+    burned: bool = False
+    told: bool = False
+    """It was said to be missing."""
+
+
+class Laid(msgspec.Struct):
+    """A card on the felt. `draw` is the number of its draw; None: it lay there before, or nothing explains it."""
+
+    id: int
+    place: Place
+    card: Card
+    first: int
+    at: int
+    crosswise: bool = False
+    draw: int | None = None
+    like: int | None = None
+    settled: bool = False
+    """What it is was found out, or said."""
+    told: bool = False
+    """It was said not to have been collected."""
+
+
+class Gone(msgspec.Struct):
+    """A card that lies on the felt no more."""
+
+    laid: Laid
+    at: int
+    told: bool = False
+
+
+class State(msgspec.Struct):
+    """All that fusion knows: what a ledger keeps beside its entries, so that a table that starts again goes on from here."""
+
+    camera: bool = False
+    shoe: bool = True
+    camera_since: int = 0
+    shoe_since: int = 0
+    now: int = 0
+    drawn: int = 0
+    emitted: int = 0
+    draws: list[Draw] = []
+    held: list[Observation] = []
+    laid: list[Laid] = []
+    gone: list[Gone] = []
+
+
+class Fusion:
+    """One table's. `due` is the table's own word on what is due, asked at the moment a card comes.
+
+    What `take` gives must be taken in by the table before the next is asked for, since the table's word depends on it.
+    """
+
+    def __init__(self, due: Callable[[], Due], state: State | None = None) -> None:
+        self.due = due
+        self.state = state or State()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no camera was ever seen, so that all goes through as it comes."""
+        return not self.state.camera and not self.state.camera_since
+
+    @property
+    def wakes_at(self) -> int | None:
+        """When something is due that only time brings, in microseconds since 1970; a tick must come then. None: nothing is."""
+        state = self.state
+        if not state.camera:
+            return None
+        times = [draw.at + MISSING for draw in state.draws if not draw.told]
+        times += [laid.at + DOUBT for laid in state.laid if not laid.settled]
+        times += [gone.at + PICKED for gone in state.gone if not gone.told]
+        if state.held:
+            times.append(self._held_until())
+        return min((max(time, state.now + 1) for time in times), default=None)
+
+    def take(self, item: Observation | Tracked, at: int | None = None) -> Iterator[Observation]:
+        """Take in the next observation, or event of the felt at this time, and give what the table is to take in."""
+        state = self.state
+        if isinstance(item, Tracked):
+            if at is not None:
+                state.now = max(state.now, at)
+            if state.camera:
+                yield from self._seen(item)
+                yield from self._due()
+            elif isinstance(item, Began):
+                state.laid, state.gone = [], []
+            return
+        if item.at is not None:
+            state.now = max(state.now, to_micros(item.at))
+        if isinstance(item, Link) and item.device in (CAMERA, SHOE):
+            yield from self._linked(item)
+            return
+        if self.is_idle:
+            yield item
+            return
+        yield from self._due()
+        if isinstance(item, CardDrawn):
+            yield from self._drawn(item)
+        elif state.held and isinstance(item, IN_ORDER):
+            state.held.append(item)
+        else:
+            yield item
+
+    # Devices
+
+    def _linked(self, link: Link) -> Iterator[Observation]:
+        state, up = self.state, link.state == "up"
+        if link.device == CAMERA and up is not state.camera:
+            if up:
+                state.camera, state.camera_since = True, state.now
+                for draw in state.draws:
+                    draw.unwatched = True
+            else:
+                yield from self._released(everything=True)
+                state.camera = False
+                state.gone = []
+                for laid in state.laid:
+                    laid.settled = True
+        elif link.device == SHOE and up is not state.shoe:
+            if not up:
+                yield from self._released(everything=True)
+            state.shoe, state.shoe_since = up, state.now
+        yield link
+
+    # The shoe's cards
+
+    def _drawn(self, drawn: CardDrawn) -> Iterator[Observation]:
+        state = self.state
+        state.drawn += 1
+        burned = drawn.to == "burn" or (not state.held and self.due().card == "burn")
+        at = to_micros(drawn.at) if drawn.at is not None else state.now
+        state.draws = [*state.draws[-MOST:], Draw(state.drawn, drawn.card, at, not state.camera, burned)]
+        if state.held or self._must_wait(drawn):
+            state.held.append(drawn)
+            yield from self._matched()
+            return
+        state.emitted += 1
+        yield drawn
+        yield from self._matched()
+
+    def _must_wait(self, drawn: CardDrawn) -> bool:
+        """Whether a card is held for the felt's word."""
+        if not self.state.camera or drawn.to is not None:
+            return False
+        return drawn.card is Card.UNREAD or self.due().hand is not None
+
+    def _held_until(self) -> int:
+        first = self.state.held[0]
+        return (to_micros(first.at) if first.at is not None else self.state.now) + HELD
+
+    def _released(self, *, everything: bool = False) -> Iterator[Observation]:
+        """Let go what is held, as far as the felt's word is there, or need not be waited for any longer."""
+        state = self.state
+        while state.held:
+            first = state.held[0]
+            if not isinstance(first, CardDrawn):
+                state.held.pop(0)
+                yield first
+                continue
+            laid = next((laid for laid in state.laid if laid.draw == state.emitted + 1), None)
+            known = laid is not None and Card.UNREAD is not (first.card if first.card is not Card.UNREAD else laid.card)
+            if not (everything or known or not self._must_wait(first) or state.now >= self._held_until()):
+                return
+            state.held.pop(0)
+            state.emitted += 1
+            if laid is None:
+                yield first
+            else:
+                yield _with_place(first, laid)
+                if Card.UNREAD not in (first.card, laid.card) and first.card is not laid.card:
+                    yield self._felt("placed", laid, to=None)
+
+    # The felt's
+
+    def _seen(self, event: Tracked) -> Iterator[Observation]:
+        state = self.state
+        if isinstance(event, Began):
+            state.laid, state.gone = [], []
+        elif isinstance(event, Placed):
+            found = Laid(event.id, event.place, event.card, event.first, state.now, event.crosswise, like=event.like)
+            state.laid = [*state.laid[-MOST:], found]
+            yield from self._matched()
+            yield from self._uncollected(event)
+        elif isinstance(event, Parted):
+            yield from self._parted(event)
+        elif not isinstance(event, Read | Swapped | Moved | Removed):
+            return  # a stake circle: what it is worth, no camera knows
+        elif (laid := next((laid for laid in state.laid if laid.id == event.id), None)) is not None:
+            if isinstance(event, Read):
+                yield from self._read(laid, event)
+            elif isinstance(event, Swapped):
+                yield from self._swapped(laid, event)
+            elif isinstance(event, Moved):
+                before, laid.place = laid.place, event.place
+                if laid.settled and not _one_box(before, laid.place):
+                    yield self._felt("moved", laid, to=laid.place)
+            else:
+                state.laid.remove(laid)
+                if laid.settled and not self._is_back(state.camera_since):
+                    state.gone.append(Gone(laid, state.now))
+
+    def _read(self, laid: Laid, event: Read) -> Iterator[Observation]:
+        laid.card = event.card
+        if laid.draw is None:
+            yield from self._matched()
+        elif laid.draw > self.state.emitted:
+            yield from self._released()
+        else:
+            yield self._felt("placed", laid, to=None)
+
+    def _swapped(self, laid: Laid, event: Swapped) -> Iterator[Observation]:
+        laid.card = event.card
+        if not laid.settled:
+            yield from self._matched()
+            return
+        draw = next((draw for draw in self.state.draws if draw.card is event.card and event.first >= draw.at - EARLY), None)
+        if draw is not None and not draw.told:  # the new card was laid right onto the one that lay there
+            laid.draw, laid.first = draw.number, event.first
+            yield from self._paired(draw, laid)
+        else:
+            yield self._felt("swapped", laid, to=laid.place, was=event.was)
+
+    def _parted(self, event: Parted) -> Iterator[Observation]:
+        before = {laid.place for laid in self.state.laid if _box(laid.place) == event.box}
+        for number, ids in enumerate(event.hands):
+            for laid in self.state.laid:
+                if laid.id in ids:
+                    laid.place = BoxPlace(event.box, number)
+        newest = BoxPlace(event.box, len(event.hands) - 1)
+        if newest not in before:
+            yield Felt(at=from_micros(self.state.now), kind="split", to=newest)
+
+    def _uncollected(self, event: Placed) -> Iterator[Observation]:
+        """Bust hands that lie there in plain sight though another place has got a card."""
+        hands: dict[Place, list[Laid]] = {}
+        for laid in self.state.laid:
+            if isinstance(laid.place, BoxPlace):
+                hands.setdefault(laid.place, []).append(laid)
+        for place, cards in hands.items():
+            bust = sum(laid.card.points for laid in cards) > 21
+            if not bust or place == event.place or any(laid.told for laid in cards):
+                continue
+            if all(laid.draw is not None and laid.id in event.lying and laid.first < event.first for laid in cards):
+                cards[0].told = True
+                yield Felt(at=from_micros(self.state.now), kind="not_collected", to=place)
+
+    # Which draw is which card
+
+    def _matched(self) -> Iterator[Observation]:
+        """Pair what can be told by now."""
+        again = True
+        while again:
+            again = False
+            for laid in self.state.laid:
+                if laid.settled or laid.draw is not None:
+                    continue
+                draw = self._draw_of(laid)
+                if draw is not None:
+                    again = True
+                    yield from self._paired(draw, laid)
+
+    def _draw_of(self, laid: Laid) -> Draw | None:
+        """The draw that a card at rest is, None while that cannot be told, or where there is none."""
+        state = self.state
+        fits = [draw for draw in state.draws if laid.first >= draw.at - EARLY]
+        same = [draw for draw in fits if draw.card is laid.card and laid.card is not Card.UNREAD]
+        same.sort(key=lambda draw: draw.told or draw.burned)
+        open_ = [draw for draw in fits if not draw.told and not draw.burned]
+        patient = state.now < laid.at + DOUBT
+        if same:
+            first = same[0]
+            unread_before = any(draw.card is Card.UNREAD and draw.number < first.number for draw in open_)
+            return None if unread_before and patient else first
+        if laid.card is Card.UNREAD:
+            burned = [draw for draw in fits if draw.burned and laid.place == "dealer"]
+            found = open_ or burned
+            return None if len(found) > 1 and patient else found[0] if found else None
+        unread = [draw for draw in open_ if draw.card is Card.UNREAD]
+        if len(unread) == 1:
+            return unread[0]
+        if self._source_of(laid) is not None or not open_:
+            return None
+        return None if patient and (len(open_) > 1 or unread) else (unread or open_)[0]
+
+    def _paired(self, draw: Draw, laid: Laid) -> Iterator[Observation]:
+        state = self.state
+        state.draws.remove(draw)
+        laid.settled = True
+        if draw.burned and not isinstance(laid.place, BoxPlace):
+            return
+        laid.draw = draw.number
+        if draw.number > state.emitted:
+            yield from self._released()
+        else:
+            yield self._felt("placed", laid, to=laid.place, crosswise=laid.crosswise)
+
+    def _source_of(self, laid: Laid) -> Laid | None:
+        """The card of this face that is gone from elsewhere, where there is one."""
+        if laid.card is Card.UNREAD:
+            return None
+        gone = [gone.laid for gone in self.state.gone if gone.laid.card is laid.card]
+        return gone[-1] if gone else next((other for other in self.state.laid if other.id == laid.like), None)
+
+    # What time brings
+
+    def _due(self) -> Iterator[Observation]:
+        state = self.state
+        if not state.camera:
+            return
+        yield from self._matched()
+        yield from self._released()
+        for laid in [laid for laid in state.laid if not laid.settled]:
+            yield from self._unexplained(laid)
+        state.draws = [draw for draw in state.draws if state.now < self._forgotten(draw) or self._lost(draw)]
+        for draw in state.draws:
+            if not draw.told and state.now >= draw.at + MISSING:
+                draw.told = True
+                if state.shoe or draw.number <= state.emitted:
+                    ago = state.emitted - draw.number
+                    yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=max(0, ago))
+        yield from self._picked_up()
+
+    def _forgotten(self, draw: Draw) -> int:
+        """When a draw is looked for no more."""
+        if draw.unwatched:
+            return self.state.camera_since + 2 * BACK
+        return draw.at + (KEPT if draw.told else MISSING)
+
+    def _lost(self, draw: Draw) -> bool:
+        """Whether a draw that is nowhere to be seen is worth a word: a camera looked, and it was not burned."""
+        return not (draw.told or draw.unwatched or draw.burned)
+
+    def _unexplained(self, laid: Laid) -> Iterator[Observation]:
+        """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""
+        state = self.state
+        source = self._source_of(laid)
+        alone = not state.shoe or laid.first < state.shoe_since + BACK // 2
+        if alone and source in state.laid and state.now >= laid.at + DOUBT:
+            source = None  # an arm hid the other all the while: this is a new card
+        if alone and source is None and not self._is_back(state.camera_since, laid.first):
+            if laid.card is Card.UNREAD and state.now < laid.at + HELD:
+                return
+            state.drawn += 1
+            state.emitted += 1
+            laid.draw, laid.settled = state.drawn, True
+            yield _with_place(CardDrawn(at=from_micros(state.now), card=laid.card), laid)
+            return
+        if state.now < laid.at + DOUBT:
+            return
+        laid.settled = True
+        if self._is_back(state.camera_since, laid.first):
+            return  # it came while nobody looked
+        if source is not None:
+            laid.draw = source.draw
+            state.laid = [other for other in state.laid if other is not source]
+            state.gone = [gone for gone in state.gone if gone.laid is not source]
+            if not _one_box(source.place, laid.place):
+                yield self._felt("moved", laid, to=laid.place)
+        else:
+            yield Felt(at=from_micros(state.now), kind="appeared", to=laid.place, card=laid.card)
+
+    def _picked_up(self) -> Iterator[Observation]:
+        """Of the cards that are gone: a whole hand was collected; one card of a hand that still lies there is missing."""
+        state = self.state
+        for gone in state.gone:
+            if gone.told or state.now < gone.at + PICKED:
+                continue
+            place = gone.laid.place
+            mates = [other for other in state.gone if not other.told and other.laid.place == place]
+            lying = any(laid.place == place for laid in state.laid)
+            if lying:
+                gone.told = True
+                if gone.laid.draw is not None:
+                    yield self._felt("missing", gone.laid, to=place)
+            elif all(state.now >= other.at + PICKED for other in mates):
+                for other in mates:
+                    other.told, other.at = True, 0  # not to be found elsewhere
+                if isinstance(place, BoxPlace):
+                    yield Collected(at=from_micros(state.now), box=place.box, hand=place.hand or 0)
+        state.gone = [gone for gone in state.gone if state.now < gone.at + KEPT]
+
+    def _is_back(self, since: int, at: int | None = None) -> bool:
+        """Whether something came back so lately that what is seen may be older."""
+        return (self.state.now if at is None else at) < since + BACK
+
+    def _felt(
+        self, kind: FeltKind, laid: Laid, *, to: Place | None, was: Card | None = None, crosswise: bool = False
+    ) -> Observation:
+        ago = None if laid.draw is None else max(0, self.state.emitted - laid.draw)
+        return Felt(at=from_micros(self.state.now), kind=kind, to=to, card=laid.card, was=was, ago=ago, crosswise=crosswise)
+
+
+def _with_place(drawn: CardDrawn, laid: Laid) -> CardDrawn:
+    """A draw with what the felt adds to it. Where the two name different cards, the shoe's stands until that is ruled on."""
+    if drawn.card is Card.UNREAD:
+        card, source = laid.card, drawn.source if laid.card is Card.UNREAD else CAMERA
+    else:
+        card, source = drawn.card, "both" if laid.card is drawn.card else drawn.source
+    return msgspec.structs.replace(drawn, card=card, to=laid.place, source=source, crosswise=laid.crosswise)
+
+
+def _box(place: Place) -> int | None:
+    return place.box if isinstance(place, BoxPlace) else None
+
+
+def _one_box(one: Place, other: Place) -> bool:
+    return (_box(one), one == "dealer") == (_box(other), other == "dealer")
