@@ -233,7 +233,8 @@ def _patch(image: NDArray[np.uint8], rows: Rows, chance: np.random.Generator) ->
 
 def _found(pool: Pool, finds: Rows, chance: np.random.Generator) -> tuple[NDArray[np.uint8], int, int]:
     """The patch of one of the finder's finds, hardly moved; see `training.mining`."""
-    seed, x, y, ux, uy, height, _, rank, suit = finds[int(chance.integers(len(finds)))]
+    kind = finds[(finds[:, 7] != REJECT) == (chance.random() < 0.65)]
+    seed, x, y, ux, uy, height, _, rank, suit = kind[int(chance.integers(len(kind)))]
     image, _ = pool[int(seed)]
     angle = np.arctan2(uy, ux) + np.deg2rad(chance.normal(0, 2.5))
     high = float(height * np.exp(chance.normal(0, 0.04)))

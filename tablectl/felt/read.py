@@ -24,6 +24,8 @@ Picture = NDArray[np.uint8]
 SUITS, RANKS = tuple(Suit), tuple(Rank)
 # The cuts of an index whose answers are averaged: turned by degrees, height multiplied.
 CUTS = ((0.0, 1.0), (-3.5, 1.06), (3.5, 0.95))
+NOTHING = 13  # the reader's answer after the ranks
+PLAINLY_NOTHING = 0.97
 
 
 class Reading(NamedTuple):
@@ -55,21 +57,26 @@ def read_corners(sizes: list[Layer], corners: list[Corner], network: Eyes) -> li
     ranks, suits = logits(sizes, corners, network)
     rank = chances(ranks / network.tuning.temperature_rank)
     suit = chances(suits / network.tuning.temperature_suit)
-    best_rank, best_suit = rank[:, :13].argmax(1), suit.argmax(1)
+    best_rank, best_suit = rank[:, :NOTHING].argmax(1), suit.argmax(1)
     made = []
     for place, corner in enumerate(corners):
         card = Card(RANKS[best_rank[place]].value + SUITS[best_suit[place]].value)
         confidence = float(rank[place, best_rank[place]] * suit[place, best_suit[place]])
-        made.append(Reading(corner, card, confidence, float(rank[place, 13])))
+        made.append(Reading(corner, card, confidence, float(rank[place, NOTHING])))
     return made
 
 
 def logits(sizes: list[Layer], corners: list[Corner], network: Eyes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """What the reader says of each corner before it is made a chance: 13 ranks and "no index", and four suits."""
-    patches = np.stack([_patch(sizes[corner.layer], corner, turn, grow) for turn, grow in CUTS for corner in corners])
-    ranks, suits = network.ranks(normalised(patches))
-    shape = (len(CUTS), len(corners), -1)
-    return ranks.reshape(shape).mean(0), suits.reshape(shape).mean(0)
+    ranks, suits = network.ranks(normalised(np.stack([_patch(sizes[corner.layer], corner, *CUTS[0]) for corner in corners])))
+    again = np.nonzero(chances(ranks)[:, NOTHING] < PLAINLY_NOTHING)[0]
+    if len(again):  # the other cuts, of all but what is plainly no index
+        cuts = [_patch(sizes[corners[place].layer], corners[place], *how) for how in CUTS[1:] for place in again]
+        more_ranks, more_suits = network.ranks(normalised(np.stack(cuts)))
+        shape = (len(CUTS) - 1, len(again), -1)
+        ranks[again] = (ranks[again] + more_ranks.reshape(shape).sum(0)) / len(CUTS)
+        suits[again] = (suits[again] + more_suits.reshape(shape).sum(0)) / len(CUTS)
+    return ranks, suits
 
 
 def _patch(layer: Layer, corner: Corner, turn: float, grow: float) -> Picture:
