@@ -57,6 +57,8 @@ BACK: Final = 2_000_000
 """Microseconds after a camera, or a shoe, came back in which what happened meanwhile is found."""
 EARLY: Final = 300_000
 """Microseconds by which a card may be seen before the shoe reports it: the two are stamped by different threads."""
+FLIGHT: Final = 500_000
+"""Microseconds between a card's leaving the shoe and its coming into sight: of two draws of one face, the likelier one's."""
 KEPT: Final = 30_000_000
 """Microseconds for which a card that is gone, or missing, may still be found elsewhere."""
 MOST: Final = 400
@@ -317,7 +319,7 @@ class Fusion:
                 continue
             if all(laid.draw is not None and laid.id in event.lying and laid.first < event.first for laid in cards):
                 cards[0].told = True
-                yield Felt(at=from_micros(self.state.now), kind="not_collected", to=place)
+                yield self._felt("not_collected", cards[-1], to=place)
 
     # Which draw is which card
 
@@ -339,7 +341,7 @@ class Fusion:
         state = self.state
         fits = [draw for draw in state.draws if laid.first >= draw.at - EARLY]
         same = [draw for draw in fits if draw.card is laid.card and laid.card is not Card.UNREAD]
-        same.sort(key=lambda draw: draw.told or draw.burned)
+        same.sort(key=lambda draw: (draw.told or draw.burned, abs(laid.first - draw.at - FLIGHT)))
         open_ = [draw for draw in fits if not draw.told and not draw.burned]
         patient = state.now < laid.at + DOUBT
         if same:

@@ -146,7 +146,7 @@ class Felt(Observed, frozen=True, tag="felt"):
     | `moved` | a card went from one place to another, `to` |
     | `swapped` | where the card `was` lay, `card` lies |
     | `split` | the cards of a box were parted; `to` is the new hand |
-    | `not_collected` | the hand at `to` still lies there though it is bust and another place got a card |
+    | `not_collected` | the hand of this card, at `to`, still lies there though it is bust and another place got a card |
 
     `ago` tells which drawn card it is about: 0 the last `card` before this observation, 1 the one before that; None: none.
     """

@@ -36,7 +36,7 @@ REST: Final = 500_000
 """Microseconds that a card lies still before it counts."""
 SWAP: Final = 700_000
 """Microseconds that another face is read on a card before it is another card."""
-GONE: Final = 500_000
+GONE: Final = 600_000
 """Microseconds that a place is in plain sight without its card before that is gone."""
 DARK: Final = 2_000_000
 """The same where several places lost their cards in one frame: the lights rather than a dealer."""
@@ -88,10 +88,11 @@ class Tracker:
             return tuple(said)
         self._match(sighting)
         self._look_for_dark(sighting)
-        for track in [track for track in self._tracks if track.id is not None]:
-            said += self._settled(track, sighting)
+        lying = self.lying
         for track in sorted((track for track in self._tracks if track.id is None), key=lambda track: track.first):
-            said += self._fresh(track, sighting.at)
+            said += self._fresh(track, sighting.at)  # before what is gone is said: it may be one that was carried
+        for track in lying:
+            said += self._settled(track, sighting)
         for stake in sighting.stakes:
             said += self._stakes.setdefault(stake.box, _Stake(stake)).feed(stake, sighting.at)
         return tuple(said)
@@ -101,23 +102,18 @@ class Tracker:
     def _match(self, sighting: Sighting) -> None:
         pairs = matched(self._tracks, sighting.cards)
         for track in self._tracks:
-            seen = pairs.get(id(track))
-            if seen is not None:
+            if (seen := pairs.get(id(track))) is not None:
                 track.see(seen, sighting.at)
-            else:
-                track.miss(sighting.at, hidden=covered(track, sighting.covered) or self._under(track))
+        for track in self._tracks:
+            if id(track) not in pairs:
+                track.miss(sighting.at, hidden=covered(track, sighting.covered) or self._under(track, sighting.at))
         taken = {id(seen) for seen in pairs.values()}
         self._tracks += [Track(seen, sighting.at) for seen in sighting.cards if id(seen) not in taken]
 
-    def _under(self, track: Track) -> bool:
+    def _under(self, track: Track, at: int) -> bool:
         """Whether a card that came later lies upon it."""
-        return any(
-            other.first > track.first
-            and other.last_seen >= track.last_seen
-            and other is not track
-            and other.near(track.centre, 24)
-            for other in self._tracks
-        )
+        later = (other for other in self._tracks if other.first > track.first and other.last_seen == at)
+        return any(other.near(track.centre, UPON) for other in later)
 
     def _look_for_dark(self, sighting: Sighting) -> None:
         """Several places that lose their cards in one and the same frame have not been collected."""
@@ -130,7 +126,8 @@ class Tracker:
         at = sighting.at
         assert track.id is not None
         if track.missing_since is not None:
-            if at - track.missing_since >= GONE and at >= self._dark_until:
+            gone = at - track.missing_since >= (GONE if not self._may_be_carried(track) else DARK)
+            if gone and at >= self._dark_until:
                 self._tracks.remove(track)
                 yield Removed(track.id, track.last_seen)
             return
@@ -184,7 +181,7 @@ class Tracker:
     # A card that does not count yet
 
     def _fresh(self, track: Track, at: int) -> Iterable[Tracked]:
-        if at - track.last_seen > LOST:
+        if track.missing_since is not None and at - track.missing_since > LOST:
             self._tracks.remove(track)
             return
         if track.last_seen != at or at - track.still_since < REST or track.frames < FEWEST or track.share < SHARE:
@@ -220,6 +217,13 @@ class Tracker:
             return None
         return next(
             (o for o in self.lying if o.face is track.face and o.last_seen <= track.first and at - o.last_seen > PLAIN), None
+        )
+
+    def _may_be_carried(self, track: Track) -> bool:
+        """Whether a card that does not count yet, and came into sight since, lies in this one's box: it may be this one."""
+        box = _box(track.place)
+        return any(
+            other.id is None and other.first > track.last_seen and self._place_at(other.centre) == box for other in self._tracks
         )
 
     def _place_for(self, found: int | Literal["dealer"], track: Track) -> Place:

@@ -37,10 +37,16 @@ def felt(state: State, seen: Felt) -> None:
 
 
 def collected(state: State, picked: Collected) -> None:
-    """A hand's cards were picked up. A hand that still plays has lost them."""
+    """A hand's cards were picked up. A hand that still plays has lost them, if they are those that were seen to lie there."""
     hand = find(state.round, picked.box, picked.hand)
-    if hand is not None and hand.cards and hand.result is None and state.phase in IN_ROUND:
-        state.alert("felt.card_missing", hand=hand, cards=hand.cards, due=token(BoxPlace(hand.box, hand.number)))
+    if state.phase not in IN_ROUND or any(other.result is not None for other in hands_of(state.round, picked.box)):
+        return  # of several hands of a box, what lies nearest does not tell which one is which number
+    if hand is None:
+        return
+    history, place = state.history, BoxPlace(hand.box, hand.number)
+    draws = [index for index in history.draws() if state.place_of(history.entries[index].cause) == place]
+    if draws and all(history.draw(index).to is not None for index in draws):  # else: the last round's, and a new card falls
+        state.alert("felt.card_missing", hand=hand, cards=hand.cards, due=token(place))
 
 
 def _placed(state: State, seen: Felt) -> None:
@@ -144,7 +150,8 @@ def _split(state: State, seen: Felt) -> None:
 
 
 def _not_collected(state: State, seen: Felt) -> None:
-    hand = _hand_at(state, seen.to)
+    index = _draw(state, seen)
+    hand = _hand_at(state, state.place_of(state.history.entries[index].cause)) if index is not None else None
     if hand is not None and hand.result == "bust" and state.playing in IN_ROUND:
         state.alert("felt.not_collected", hand=hand, cards=hand.cards)
 

@@ -234,6 +234,7 @@ class Session:
         self.true += [notice for notice in said if isinstance(notice, Outcome)]
         for notice in said:
             if isinstance(notice, Outcome) and notice.result == "bust":
+                self.run(0.6)  # it is counted and said before it is collected
                 self.collect(BoxPlace(notice.box, notice.hand))
         if not self._play.table.round_open and self.scene.cards:
             self.run(self.rng.uniform(1.2, 2.0))
