@@ -137,6 +137,10 @@ class Fusion:
         """Whether no camera was ever seen, so that all goes through as it comes."""
         return not self.state.camera and not self.state.camera_since
 
+    def passes(self, item: Observation) -> bool:
+        """Whether an observation goes through as it is, without a look at it."""
+        return self.is_idle and not (isinstance(item, Link) and item.device in (CAMERA, SHOE))
+
     @property
     def wakes_at(self) -> int | None:
         """When something is due that only time brings, in microseconds since 1970; a tick must come then. None: nothing is."""
@@ -167,13 +171,13 @@ class Fusion:
         if isinstance(item, Link) and item.device in (CAMERA, SHOE):
             yield from self._linked(item)
             return
-        if self.is_idle:
-            yield item
+        if self.is_idle or not isinstance(item, IN_ORDER):
+            yield item  # and nothing before it: who commands is answered by what follows from that
             return
         yield from self._due()
         if isinstance(item, CardDrawn):
             yield from self._drawn(item)
-        elif state.held and isinstance(item, IN_ORDER):
+        elif state.held:
             state.held.append(item)
         else:
             yield item

@@ -20,6 +20,7 @@ from tablectl.cli.play import to_stdout
 from tablectl.cli.session import BATCH, Session, with_bar
 from tablectl.cli.telling import told
 from tablectl.errors import UsageError
+from tablectl.fusion import Fusion
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.ledger.pin import Pin, Pinned, TableName
@@ -27,11 +28,12 @@ from tablectl.mqtt.address import Address
 from tablectl.mqtt.commands import Commands
 from tablectl.mqtt.identity import Trust
 from tablectl.notices import Notice
+from tablectl.recording.fusing import fused
 from tablectl.recording.importers import IMPORTERS, open_log
 from tablectl.recording.logs import Log
 from tablectl.recording.native import profiles_of
 from tablectl.recording.player import merge, paced
-from tablectl.recording.sources import Decoding, Seen, merged
+from tablectl.recording.sources import Decoding, Remark, Seen, merged
 from tablectl.recording.table_lines import is_live
 from tablectl.settings import digest_of
 from tablectl.shoe import profile as profiles
@@ -169,10 +171,11 @@ def replay(
     chunks = paced(merge(*recorded.logs), speed, waiting, time.monotonic)
     decoders = {port: Decoder(found.profile, port) for port, found in recorded.profiles.items()}
     decoding = Decoding(decoders, live=any(is_live(log.header) for log in recorded.logs))
-    stream = decoding.observed(chunks)
+    stream: Iterator[Seen | Remark] = decoding.decoded(chunks)
     if lines:
         stream = merged(stream, (Seen(where, observation) for where, observation in lines))
     table = Table(house_file.house, language=lang, supervisors=frozenset(supervisors) or None)
+    seen_here = (seen for seen in fused(Fusion(table.due), stream) if isinstance(seen, Seen))
     session = Session(
         table,
         pin,
@@ -191,7 +194,7 @@ def replay(
             commands.wait_online(min(mqtt_wait, 10.0))
             listening = waiting.listening = Listening(session, table, commands, speed or 1.0)
         take = listening.take if listening else session.take
-        for seen in _with_bar(stream, recorded.logs, speed):
+        for seen in _with_bar(seen_here, recorded.logs, speed):
             take(seen)
         session.finish()
         if listening is not None:

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from tablectl.errors import LedgerError
+from tablectl.fusion import Fusion, State
 from tablectl.game.table import Table
 from tablectl.game.view import encode as encode_view
 from tablectl.ledger.refold import Watch
@@ -29,6 +30,7 @@ from tablectl.observations import encode as encode_observation
 from tablectl.recording.chunks import Chunk, pieces
 from tablectl.recording.day import RECORDED, Done
 from tablectl.recording.folder import stem_of
+from tablectl.recording.fusing import FUSED, encode_state, fused, state_of
 from tablectl.recording.keeper import Keeper
 from tablectl.recording.sources import Decoding, Remark, Seen
 from tablectl.recording.table_lines import TABLE, RemarkKind, line_of, remark_line
@@ -47,7 +49,8 @@ class Live:
     """A table that takes in chunks.
 
     `watch` hears each observation before the table does, and then the notices that follow, at once and whether committed or not;
-    `remark` hears each command's record. `trouble` is why the record cannot be written at the moment, in words, or None.
+    `remark` hears each command's record. `fused` is what fusion knew where the ledger ends; None: the ledger begins here.
+    `trouble` is why the record cannot be written at the moment, in words, or None.
     """
 
     def __init__(
@@ -59,11 +62,13 @@ class Live:
         *,
         watch: Watch,
         remark: Callable[[bytes], object],
+        fused: State | None = None,
     ) -> None:
         self.table = table
         self.ledger = ledger
         self.keeper = keeper
         self.decoding = decoding
+        self.fusion = self._fusion(fused or state_of(table))
         self.trouble: str | None = None
         self._watch = watch
         self._remark = remark
@@ -92,7 +97,7 @@ class Live:
     def follow(self, found: Iterable[Seen | Remark]) -> list[bytes]:
         """Take in what was decoded, and recorded before that; gives the notices that follow."""
         lines: list[bytes] = []
-        for each in found:
+        for each in fused(self.fusion, found):
             if isinstance(each, Seen):
                 lines += self._feed(each.observation)
             elif each.kind == "command":
@@ -162,6 +167,8 @@ class Live:
             position = self.keeper.position
             self.done(Done(stem_of(position.file) or "", position.offset, self._ended))
             self.ledger.keep("state", encode_view(self.table))
+            if not self.fusion.is_idle:
+                self.ledger.keep(FUSED, encode_state(self.fusion.state))
             try:
                 self.keeper.sync()
                 self.ledger.commit()
@@ -181,7 +188,11 @@ class Live:
     def sit_down(self, table: Table, ledger: Ledger) -> None:
         """Go on with another day's table and ledger."""
         self.table, self.ledger = table, ledger
+        self.fusion = self._fusion(state_of(table))
         self._changed = True
+
+    def _fusion(self, state: State) -> Fusion:
+        return Fusion(lambda: self.table.due(), state)
 
     def _record(self) -> bool:
         """Write what is not recorded yet. False: that is not possible at the moment."""

@@ -18,6 +18,9 @@ from tablectl.daemon.metrics import Figures
 from tablectl.daemon.opening import Opened, Ruled, followed, is_new_day, look_up, open_ledger, pin_of, signer_of
 from tablectl.daemon.storage import Storage, day_of, zone_of
 from tablectl.errors import LedgerError
+from tablectl.felt import sighting
+from tablectl.felt.sighting import Tracked
+from tablectl.fusion import State
 from tablectl.game.carried import carry, may_be_carried
 from tablectl.game.table import Table
 from tablectl.instants import from_micros, to_micros
@@ -34,6 +37,7 @@ from tablectl.observations import Link, Observation, ShoeLoaded, TableState, Tic
 from tablectl.recording.chunks import Chunk
 from tablectl.recording.day import RECORDED, Done, decoding_of, rest_of_day
 from tablectl.recording.folder import of_ledger, stem_of
+from tablectl.recording.fusing import FUSED, decode_state
 from tablectl.recording.keeper import Keeper
 from tablectl.recording.sources import Decoding
 from tablectl.shoe.profile import Profile
@@ -99,7 +103,13 @@ class LiveTable:
             opened = open_ledger(self.file, self._ruled, self._storage, self._signer, now=self._clock(), tried=self._tried)
             self._keeper = self._keeper_for(opened.ledger)
             self.live = Live(
-                opened.table, opened.ledger, self._keeper, self._decoding(), watch=self._watched, remark=self._remember
+                opened.table,
+                opened.ledger,
+                self._keeper,
+                self._decoding(),
+                watch=self._watched,
+                remark=self._remember,
+                fused=_fused(opened),
             )
             stack.callback(self._close_ledger)
             stack.enter_context(self._reading)
@@ -200,6 +210,10 @@ class LiveTable:
         """Take in what is no device's bytes, now."""
         self.live.observe(self._clock(), observation)
 
+    def see(self, event: Tracked) -> None:
+        """Take in what following saw of the felt, now."""
+        self.live.remark(self._clock(), "felt", sighting.encode(event))
+
     @property
     def is_choked(self) -> bool:
         """Whether so much waits for the disk that nothing more may be taken in."""
@@ -270,6 +284,9 @@ class LiveTable:
             self._due_tick = now + TICK
             if self.table.phase != "closed":
                 self.observe(Tick())
+        wakes = self.live.fusion.wakes_at
+        if wakes is not None and self._clock() >= wakes:
+            self.observe(Tick())
         if now >= self._due_room:
             self._due_room = now + ROOM
             self._look_for_room()
@@ -283,7 +300,12 @@ class LiveTable:
         if now >= self._due_checkpoint:
             written = self.checkpoint()
             self._due_checkpoint = now + self.file.config.ledger.checkpoint_seconds
-        if quiet and is_new_day(self.file, self.ledger, self._clock()) and may_be_carried(self.table):
+        if (
+            quiet
+            and self.live.fusion.wakes_at is None
+            and is_new_day(self.file, self.ledger, self._clock())
+            and may_be_carried(self.table)
+        ):
             written |= self._next_day()
         elif self._keeper.must or (quiet and self._keeper.is_due(self._clock())):
             self.live.rotate(self._clock(), self._decoding())
@@ -370,6 +392,15 @@ class LiveTable:
     def _close_ledger(self) -> None:
         """What is committed by now is all; what is recorded besides is taken in at the next start, and not half of it here."""
         self.ledger.abandon()
+
+
+def _fused(opened: Opened) -> State | None:
+    """What fusion knew where the ledger ends; None where that is not kept, since no camera was there."""
+    if opened.fresh:
+        return None
+    with Reader(opened.ledger.path) as reader:
+        kept = reader.latest(FUSED)
+    return None if kept is None else decode_state(kept.body)
 
 
 def _date(file: ConfigFile, now: int) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tablectl.errors import ConfigError, LedgerError
+from tablectl.fusion import Fusion
 from tablectl.game.table import Table
 from tablectl.houses.rules import House
 from tablectl.ledger import chain as chains
@@ -23,6 +24,7 @@ from tablectl.ledger.refold import all_entries, apply_pin, table_of
 from tablectl.notices import encode as encode_notice
 from tablectl.observations import encode as encode_observation
 from tablectl.recording.day import rest_of_day
+from tablectl.recording.fusing import fused, state_of
 from tablectl.recording.sources import Remark, Seen
 from tablectl.shoe.profile import Profile
 
@@ -86,7 +88,7 @@ def _table(first: Entry, house: House, where: str) -> Table:
 
 def _given(table: Table, stream: Iterator[Seen | Remark]) -> Iterator[tuple[str, bytes]]:
     """The entries that a stream of observations and remarks makes, one at a time: a pin may come between two observations."""
-    for found in stream:
+    for found in fused(Fusion(table.due, state_of(table)), stream):
         if isinstance(found, Remark):
             if found.kind == "command":
                 yield "command", found.body

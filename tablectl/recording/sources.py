@@ -174,8 +174,8 @@ def observed(chunks: Iterable[Chunk], decoders: Mapping[str, Decoder]) -> Iterat
     return Decoding(decoders).observed(chunks)
 
 
-def merged(*streams: Iterable[Seen]) -> Iterator[Seen]:
-    """Several streams of observations as one, by time. One without a time stays behind the one before it in its stream."""
+def merged(*streams: Iterable[Seen | Remark]) -> Iterator[Seen | Remark]:
+    """Several streams of observations and remarks as one, by time. One without a time stays behind the one before it."""
     if len(streams) == 1:
         yield from streams[0]
         return
@@ -183,8 +183,8 @@ def merged(*streams: Iterable[Seen]) -> Iterator[Seen]:
         yield seen
 
 
-def _timed(stream: Iterable[Seen]) -> Iterator[tuple[str, Seen]]:
+def _timed(stream: Iterable[Seen | Remark]) -> Iterator[tuple[str, Seen | Remark]]:
     latest = ""
     for seen in stream:
-        latest = max(latest, seen.observation.at or "")
+        latest = max(latest, (seen.observation.at if isinstance(seen, Seen) else seen.at) or "")
         yield latest, seen

@@ -7,6 +7,7 @@ One JSON object a line, so that a recording alone rebuilds the ledger of its day
 | `{"event":"tick"}` | an observation as the contract writes it, without `at`: the time of its chunk is its `at` |
 | `{"command":{...}}` | a command that was taken or refused, as the ledger holds it, byte for byte |
 | `{"start":{...}}` | the daemon began |
+| `{"felt":{...}}` | what following saw of the felt (`tablectl.felt.sighting`), to be fused with the shoe's cards |
 
 The header says `profile.table: table`. In such a recording the links that came up and went down are observations of this port;
 none is inferred.
@@ -35,10 +36,10 @@ TOO_LONG = f"the line is longer than {LINE_LIMIT} bytes"
 SHOWN = 200
 """The letters of a complaint that are shown: it may quote what it is about."""
 
-RemarkKind = Literal["command", "start"]
+RemarkKind = Literal["command", "start", "felt"]
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_KINDS: dict[str, RemarkKind] = {"command": "command", "start": "start"}
+_KINDS: dict[str, RemarkKind] = {"command": "command", "start": "start", "felt": "felt"}
 
 
 class Remark(NamedTuple):
@@ -61,7 +62,7 @@ def line_of(observation: Observation) -> bytes:
 
 
 def remark_line(kind: RemarkKind, body: bytes) -> bytes:
-    """The line of a command or a start. Raises `ValueError` when `body` is not exactly one JSON object on one line."""
+    """The line of a remark. Raises `ValueError` when `body` is not exactly one JSON object on one line."""
     try:
         _object(body)
     except InputError as error:

@@ -67,12 +67,20 @@ CATALOGUE_OF_THE_TRADE = [
     "bet.not_chips",
     "bet.carried_removed",
     "pay.blackjack_late",
+    "felt.identity_mismatch",
+    "felt.card_missing",
+    "felt.card_appeared",
+    "felt.card_moved",
+    "felt.card_swapped",
+    "felt.not_collected",
+    "felt.camera_moved",
+    "felt.camera_lost",
     "link.lost",
     "link.corrupt",
     "link.clock",
     "rules.layout_mismatch",
 ]
-"""Every irregularity that shoe, pad and rules can see; those that only the camera sees come with the camera."""
+"""Every irregularity that shoe, pad, rules and camera can see."""
 
 NO_MAXIMUM = "bet.above_max"
 """No house that ships has a maximum: this one is shown below, by a house that has."""
@@ -112,7 +120,7 @@ def test_the_codes_on_file_are_the_catalogue() -> None:
 
 
 def test_the_game_knows_the_catalogue_and_no_more() -> None:
-    assert {code for code in CATALOGUE if not code.startswith("felt.")} == set(CATALOGUE_OF_THE_TRADE)
+    assert set(CATALOGUE) == set(CATALOGUE_OF_THE_TRADE)
 
 
 Do = Literal["accept", "burn", "move", "void_hand", "void_round", "correct"]
