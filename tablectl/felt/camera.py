@@ -165,9 +165,9 @@ class Camera:
                     frame, self._frame = self._frame, None
                     return frame
                 left = until - time.monotonic()
-                self._wanted = left > 0 and not self._closed
+                self._wanted = not self._closed
                 self._news.notify_all()
-                if not self._wanted:
+                if left <= 0 or self._closed:
                     return None
                 self._news.wait(min(left, 0.25))  # a thread that hangs wakes nobody
 

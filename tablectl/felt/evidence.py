@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from tablectl.felt.camera import Frame
+from tablectl.felt.footage import FPS, Footage
 from tablectl.felt.view import Picture
 from tablectl.instants import from_micros
 
@@ -31,7 +32,6 @@ __all__ = ["Evidence", "File", "Keep", "Kept", "Outlined", "Ring"]
 SECONDS: Final = 20.0
 AFTER: Final = 2.0
 """Seconds after an alert that its clip still shows."""
-FPS: Final = 5.0
 WIDTH: Final = 1280
 """Pixels across of what is kept; a still has all that the camera has."""
 RING_BYTES: Final = 32_000_000
@@ -113,7 +113,7 @@ class Evidence:
     """The evidence of one table, in `folder`. `deliver` gets each `Kept`, in the evidence's thread.
 
     `seconds` is what a clip goes back. Files beyond `keep_mb` megabytes or older than `keep_days` are removed, the oldest first;
-    None: none is.
+    None: none is. `footage` gets all that is packed.
     """
 
     def __init__(
@@ -125,12 +125,14 @@ class Evidence:
         after: float = AFTER,
         keep_mb: float | None = None,
         keep_days: float | None = None,
+        footage: Footage | None = None,
     ) -> None:
         self._folder = folder
         self._deliver = deliver
         self._seconds = seconds
         self._after = after
         self._keep_mb, self._keep_days = keep_mb, keep_days
+        self._footage = footage
         self._news = threading.Condition()
         self._fresh: dict[str, Frame] = {}  # under the condition, as are the next three
         self._last: dict[str, tuple[Frame, tuple[Outlined, ...]]] = {}
@@ -196,6 +198,8 @@ class Evidence:
                 self._clips = [order for order in self._clips if order not in ripe]
                 self._finish(ripe)
             if closing and not orders:
+                if self._footage is not None:
+                    self._footage.close()
                 return
 
     def _pack(self, frame: Frame) -> None:
@@ -206,6 +210,8 @@ class Evidence:
             size = (WIDTH, 2 * round(rows * WIDTH / columns / 2))
             picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
         self._rings.setdefault(frame.camera, Ring(self._seconds)).add(frame.at, _jpeg(picture, 80))
+        if self._footage is not None:
+            self._footage.add(frame.camera, frame.at, picture)
 
     def _stills(self, order: Keep, last: dict[str, tuple[Frame, tuple[Outlined, ...]]]) -> list[File]:
         files = []

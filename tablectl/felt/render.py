@@ -30,6 +30,10 @@ RISE = 2.2
 """Millimetres by which a chip seems to stand further than the one below it."""
 ARM = 600.0
 """Millimetres of hand and arm that are drawn at the most."""
+MARGIN = 30.0
+"""Millimetres that are drawn around the felt."""
+GRID = 8
+"""Pixels between two that are looked up; those between lie between."""
 AROUND = (46, 40, 40)
 CLOTH = (52.0, 96.0, 28.0)
 PRINT = (150, 190, 160)
@@ -216,40 +220,52 @@ class RenderedFelt:
     # What never changes, and what always does
 
     def _bare(self) -> Picture:
-        """The felt with its print and markers, and nothing on it."""
-        size = (self._rows, self._columns)
-        picture = np.empty((*size, 3), np.uint8)
-        picture[:] = AROUND
-        mask = np.zeros(size, np.uint8)
-        cv2.fillPoly(mask, [_whole(self.view.outline(self.layout.outline))], (255,), cv2.LINE_AA)
-        cloth = woven(self._chance, size, CLOTH, 2.0)
-        picture[mask > 127] = cloth[mask > 127]
-        wide = max(1, round(self._scale * 1.2))
-        for area in self.layout.areas.values():
-            cv2.polylines(picture, [_whole(self.view.outline(area))], True, PRINT, wide, cv2.LINE_AA)
-        turn = np.linspace(0, 2 * np.pi, 60, endpoint=False)
-        for stake in self.layout.stakes:
-            circle = np.array(stake.centre) + stake.radius * np.column_stack([np.cos(turn), np.sin(turn)])
-            cv2.polylines(picture, [_whole(self.view.outline(circle))], True, PRINT, wide, cv2.LINE_AA)
-        cv2.fillPoly(picture, [_whole(self.view.outline(self.layout.rack))], (24, 22, 22), cv2.LINE_AA)
-        for marker in self.layout.markers:
-            self._print_marker(picture, marker.id, marker.corners(), (marker.centre[0], marker.centre[1]))
-        return picture
+        """The felt with its print and markers, and nothing on it: drawn flat, and looked at pixel by pixel."""
+        scale = max(2.0, round(self._scale * 1.3, 1))
+        flat = self._flat(scale)
+        across, down = ((np.arange(-1, side // GRID + 2) + 0.5) * GRID - 0.5 for side in (self._columns, self._rows))
+        nodes = np.stack(np.meshgrid(across, down), axis=-1)
+        places = self.view.to_mm(nodes.reshape(-1, 2)).reshape(nodes.shape)
+        places = np.nan_to_num((places + MARGIN) * scale - 0.5, nan=-1e4).astype(np.float32)
+        wide = cv2.resize(places, (nodes.shape[1] * GRID, nodes.shape[0] * GRID), interpolation=cv2.INTER_LINEAR)
+        inner = np.asarray(wide, np.float32)[GRID : GRID + self._rows, GRID : GRID + self._columns]
+        right, below = np.ascontiguousarray(inner[..., 0]), np.ascontiguousarray(inner[..., 1])
+        return np.asarray(cv2.remap(flat, right, below, cv2.INTER_LINEAR, borderValue=AROUND), np.uint8)
 
-    def _print_marker(self, picture: Picture, number: int, corners: Points, centre: tuple[float, float]) -> None:
-        image = cv2.aruco.generateImageMarker(dictionary(self.layout.family), number, 160)
-        image = np.asarray(cv2.copyMakeBorder(image, 20, 20, 20, 20, cv2.BORDER_CONSTANT, value=(240,)), np.uint8)
-        pixels = self.view.to_px(np.array(centre) + (corners - centre) * 200 / 160)
-        window = self.view.window(pixels, 2)
-        if window.empty or not np.isfinite(pixels).all():
-            return
-        source = np.array([(0, 0), (200, 0), (200, 200), (0, 200)], np.float32) - 0.5
-        to = (pixels - (window.left, window.top)).astype(np.float32)
-        warp = cv2.getPerspectiveTransform(source, to)
-        size = (window.right - window.left, window.bottom - window.top)
-        drawn = cv2.warpPerspective(image, warp, size, flags=cv2.INTER_AREA)
-        mask = cv2.warpPerspective(np.full_like(image, 255), warp, size, flags=cv2.INTER_AREA)
-        window.of(picture)[mask > 127] = np.asarray(drawn)[mask > 127][:, None]
+    def _flat(self, scale: float) -> Picture:
+        """The felt from above, `scale` pixels a millimetre, with `MARGIN` millimetres around it."""
+        layout = self.layout
+        columns, rows = (round((side + 2 * MARGIN) * scale) for side in layout.size)
+
+        def at(points: object) -> NDArray[np.int32]:
+            return np.round((np.asarray(points, float) + MARGIN) * scale - 0.5).astype(np.int32)
+
+        picture = np.empty((rows, columns, 3), np.uint8)
+        picture[:] = AROUND
+        mask = np.zeros((rows, columns), np.uint8)
+        cv2.fillPoly(mask, [at(layout.outline)], (255,))
+        cloth = woven(self._chance, (rows // 2 + 1, columns // 2 + 1), CLOTH, 2.0)
+        cv2.copyTo(np.asarray(cv2.resize(cloth, (columns, rows), interpolation=cv2.INTER_LINEAR), np.uint8), mask, picture)
+        wide = max(1, round(scale * 1.2))
+        for area in layout.areas.values():
+            cv2.polylines(picture, [at(area)], True, PRINT, wide, cv2.LINE_AA)
+        for stake in layout.stakes:
+            x, y = at(stake.centre)
+            cv2.circle(picture, (int(x), int(y)), round(stake.radius * scale), PRINT, wide, cv2.LINE_AA)
+        cv2.fillPoly(picture, [at(layout.rack)], (24, 22, 22), cv2.LINE_AA)
+        for marker in layout.markers:
+            image = cv2.aruco.generateImageMarker(dictionary(layout.family), marker.id, 160)
+            image = np.asarray(cv2.copyMakeBorder(image, 20, 20, 20, 20, cv2.BORDER_CONSTANT, value=(240,)), np.uint8)
+            corners = np.array(marker.centre) + (marker.corners() - marker.centre) * 200 / 160
+            to = ((corners + MARGIN) * scale - 0.5).astype(np.float32)
+            low, high = np.floor(to.min(axis=0)).astype(int), np.ceil(to.max(axis=0)).astype(int) + 1
+            source = np.array([(0, 0), (200, 0), (200, 200), (0, 200)], np.float32) - 0.5
+            warp = cv2.getPerspectiveTransform(source, (to - low).astype(np.float32))
+            size = (int(high[0] - low[0]), int(high[1] - low[1]))
+            drawn = np.asarray(cv2.warpPerspective(image, warp, size, flags=cv2.INTER_AREA))
+            inside = np.asarray(cv2.warpPerspective(np.full_like(image, 255), warp, size, flags=cv2.INTER_AREA)) > 127
+            picture[low[1] : high[1], low[0] : high[0]][inside] = drawn[inside][:, None]
+        return picture
 
     def _noise(self) -> Picture:
         """More noise than a picture needs: each takes it from elsewhere. It is never below zero, so pictures are kept darker."""
@@ -274,10 +290,6 @@ class RenderedFelt:
 
 def _laid(lying: Lying) -> Laid:
     return Laid(Card(lying.card), lying.x, lying.y, lying.angle)
-
-
-def _whole(pixels: Points) -> NDArray[np.int32]:
-    return np.round(np.nan_to_num(pixels, nan=-1e5)).astype(np.int32)
 
 
 def _meet(one: Window, other: Window) -> bool:

@@ -1,0 +1,273 @@
+"""Looking at the felt: the cameras' newest pictures in, one `Sighting` in millimetres out. Only what has changed is read again.
+
+Each place (a box, the dealer's) is a patch of the felt, cut out straight at 2 px/mm from a camera's picture. A coarse picture of
+it tells whether anything moves there, and whether it is as it was when it was read last. A place that has changed and is still is
+read `READINGS` times, so that following has readings of its own to vote on, and now and then after that. Where something moves
+nothing is read: all of that place is covered.
+
+What lies on the cloth and is not its colour, and is no card that was read, covers what is under it: hands, sleeves, chips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tablectl.felt.calibration import Calibration
+from tablectl.felt.layout import Marker, Points, StakeCircle
+from tablectl.felt.networks import Eyes, eyes
+from tablectl.felt.read import Seen, read_picture
+from tablectl.felt.sighting import SeenCard, SeenStake, Sighting
+from tablectl.felt.view import Picture, Region, View, cut
+
+__all__ = ["Seeing"]
+
+SCALE: Final = 2.0
+"""Pixels a millimetre of a patch: what the reader was made for."""
+COARSE: Final = 0.25
+"""Pixels a millimetre, about, of the coarse picture in which changes are looked for: each is the mean of many."""
+MARGIN: Final = 12.0
+"""Millimetres around a place that belong to its patch."""
+STEP: Final = 10
+"""Levels by which a coarse pixel must differ to be another: more than lamps flicker."""
+RESTLESS: Final = 6
+"""Frames of unrest after which a place is read all the same, each time."""
+PIXELS: Final = 6
+"""So many coarse pixels must differ: about one square centimetre, half a corner index."""
+MOST: Final = 3
+"""Places that are read in one look, so that a look does not take long; those that were read longest ago come first."""
+READINGS: Final = 6
+"""Times that a place is read after it has changed."""
+AGAIN: Final = 5_000_000
+"""Microseconds after which a place is read again though nothing has changed."""
+SHARE: Final = 0.6
+"""The part of a stake circle that a camera must see."""
+UNLIKE: Final = 0.07
+"""How far a pixel's part of red and green may be from the cloth's to be cloth."""
+WHITE: Final = 1.5
+"""A marker with its white rim, of its black square."""
+LEAST: Final = 900.0
+"""Square millimetres of something that is no card before it covers anything: a thumb."""
+
+
+class _Rectangle(NamedTuple):
+    """A patch on the felt: middle and size in millimetres, degrees it is turned by."""
+
+    centre: tuple[float, float]
+    size: tuple[float, float]
+    turned: float
+
+    def to_mm(self, pixels: Points, scale: float) -> Points:
+        """Pixels of the patch -> millimetres of the felt."""
+        flat = (pixels + 0.5) / scale - np.array(self.size) / 2
+        angle = np.radians(self.turned)
+        turn = np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
+        return np.asarray(flat @ turn + np.array(self.centre), np.float64)
+
+    def to_px(self, millimetres: Points, scale: float) -> NDArray[np.int32]:
+        """The other way, to whole pixels."""
+        angle = np.radians(self.turned)
+        back = np.array([(np.cos(angle), -np.sin(angle)), (np.sin(angle), np.cos(angle))])
+        flat = (millimetres - np.array(self.centre)) @ back + np.array(self.size) / 2
+        return np.asarray(np.round(flat * scale - 0.5), np.int32)
+
+
+class _Spot:
+    """One place as one camera sees it: how it is cut out, and what was seen there last."""
+
+    def __init__(self, view: View, area: Points, region: Region, markers: Sequence[Marker]) -> None:
+        self.camera = view.camera
+        centre, size, turned = cv2.minAreaRect(area.astype(np.float32))
+        size = (size[0] + 2 * MARGIN, size[1] + 2 * MARGIN)
+        self.rectangle = _Rectangle((float(centre[0]), float(centre[1])), size, float(turned))
+        self.fine = view.maps(self.rectangle.centre, size, turned=turned, px_per_mm=SCALE)
+        self.bare = self._bare(view, area, markers)
+        """Where in it bare cloth would be seen: 1 in the place itself, 0 around it, on markers and beyond the picture."""
+        self._window = region.window
+        step = max(1, round(float(view.density(area.mean(axis=0))[0]) / COARSE))
+        self._coarse = (max(2, region.mask.shape[1] // step), max(2, region.mask.shape[0] // step))
+        self._mask = np.asarray(cv2.resize(region.mask, self._coarse, interpolation=cv2.INTER_AREA), np.uint8)
+        self._mask = np.asarray(cv2.threshold(self._mask, 1, 255, cv2.THRESH_BINARY)[1], np.uint8)
+        self.outline = tuple((float(x), float(y)) for x, y in area)
+        self.before: Picture | None = None
+        self.read: Picture | None = None
+        self.readings = 0
+        self.restless = 0
+        self.fresh = False
+        """Whether it was read since it changed last."""
+        self.due = 0
+        self.cards: tuple[SeenCard, ...] = ()
+        self.covered: tuple[tuple[tuple[float, float], ...], ...] = ()
+
+    def _bare(self, view: View, area: Points, markers: Sequence[Marker]) -> Picture:
+        seen = _in_picture(self.fine, view)
+        mask = np.zeros_like(seen)
+        cv2.fillPoly(mask, [self.rectangle.to_px(area, SCALE)], (1,))
+        for marker in markers:
+            square = np.array(marker.centre) + (marker.corners() - marker.centre) * WHITE
+            cv2.fillPoly(mask, [self.rectangle.to_px(square, SCALE)], (0,))
+        return np.asarray(mask * seen, np.uint8)
+
+    def coarse(self, picture: Picture) -> Picture:
+        """The place, coarse, and nothing around it."""
+        part = np.ascontiguousarray(self._window.of(picture)[::4, ::4])  # the means of few pixels have little noise too
+        small = cv2.resize(part, self._coarse, interpolation=cv2.INTER_AREA)
+        return np.asarray(cv2.bitwise_and(small, small, mask=self._mask), np.uint8)
+
+
+class _Circle:
+    """A stake circle as one camera sees it, with some cloth around it, and what was seen there last."""
+
+    OUTER = 1.5  # radii
+
+    def __init__(self, view: View, stake: StakeCircle) -> None:
+        self.stake, self.camera = stake, view.camera
+        side = 2 * self.OUTER * stake.radius
+        self._maps = view.maps(stake.centre, (side, side), px_per_mm=0.5)
+        rows, columns = self._maps[0].shape
+        down, across = np.mgrid[0:rows, 0:columns]
+        far = np.hypot(down - (rows - 1) / 2, across - (columns - 1) / 2) / (rows / 2) * self.OUTER
+        in_picture = _in_picture(self._maps, view) > 0
+        self._around, self._inside = (far > 1.2) & in_picture, (far < 0.8) & in_picture
+        self.share = min(float(in_picture[far < 0.8].mean()), 2 * float(in_picture[far > 1.2].mean()))
+        """What part of it the camera sees."""
+        self._before: Picture | None = None
+        self._seen: SeenStake | None = None
+
+    def look(self, picture: Picture) -> SeenStake | None:
+        """What stands there; None: it cannot be seen."""
+        patch = cut(picture, *self._maps)
+        coarse = np.asarray(cv2.resize(patch, (12, 12), interpolation=cv2.INTER_AREA), np.uint8)
+        if self._before is None or _differ(coarse, self._before, 2):
+            self._before, self._seen = coarse, self._judged(patch)
+        return self._seen
+
+    def _judged(self, patch: Picture) -> SeenStake | None:
+        """What is not the colour of the cloth around the circle stands in it."""
+        parts = _parts(patch)
+        cloth = np.median(parts[self._around], axis=0)
+        strange = np.abs(parts - cloth).max(axis=2) > UNLIKE
+        if float(np.mean(strange[self._around])) > 0.4:
+            return None  # a hand or an arm lies over it
+        if float(np.mean(strange[self._inside])) < 0.08:
+            return SeenStake(self.stake.box, occupied=False)
+        colours = (patch[self._inside & strange] // 86).astype(np.int64)
+        counts = np.bincount(colours[:, 0] * 9 + colours[:, 1] * 3 + colours[:, 2], minlength=27)
+        return SeenStake(self.stake.box, occupied=True, colours=tuple(round(float(c), 3) for c in counts / counts.sum()))
+
+
+class Seeing:
+    """The cameras of one table, looked at together. Pure: the same pictures give the same sightings."""
+
+    def __init__(self, calibration: Calibration, network: Eyes | None = None) -> None:
+        self.calibration = calibration
+        self._network = network or eyes()
+        self._spots = [
+            _Spot(calibration.views[camera], calibration.layout.areas[place], region, calibration.layout.markers)
+            for camera, places in calibration.regions.items()
+            for place, region in places.items()
+        ]
+        self._left = MOST
+        circles = [_Circle(view, stake) for stake in calibration.layout.stakes for view in calibration.views.values()]
+        best = {circle.stake.box: circle for circle in sorted(circles, key=lambda circle: circle.share)}
+        self._stakes = [circle for circle in best.values() if circle.share >= SHARE]
+        self._cloth: dict[str, NDArray[np.float32]] = {}
+        self.read = 0
+        """Places that were read, in all."""
+
+    def look(self, pictures: Mapping[str, Picture], at: int) -> Sighting:
+        """One sighting of the pictures by camera, taken at about the same moment (`at`, microseconds since 1970).
+
+        A camera without a picture sees nothing: what only it would see is covered.
+        """
+        cards: list[SeenCard] = []
+        covered: list[tuple[tuple[float, float], ...]] = []
+        self._left = MOST
+        for spot in sorted(self._spots, key=lambda spot: spot.due):
+            picture = pictures.get(spot.camera)
+            if picture is not None and self._look_at(spot, picture, at):
+                covered += spot.covered
+                cards += spot.cards
+            else:
+                covered.append(spot.outline)
+        stakes = [circle.look(pictures[circle.camera]) for circle in self._stakes if circle.camera in pictures]
+        return Sighting(at, tuple(cards), tuple(stake for stake in stakes if stake is not None), tuple(covered), bool(pictures))
+
+    def _look_at(self, spot: _Spot, picture: Picture, at: int) -> bool:
+        """Look at one place, and read it where that is due. False: nothing can be told of it, something moves there."""
+        coarse = spot.coarse(picture)
+        moves = spot.before is None or _differ(coarse, spot.before)
+        spot.before = coarse
+        if spot.read is None or _differ(coarse, spot.read):
+            spot.read, spot.readings, spot.fresh = coarse, READINGS, False
+        spot.restless = spot.restless + 1 if moves else 0
+        if moves and spot.restless % RESTLESS:
+            return False
+        if self._left == 0 or (spot.readings == 0 and at < spot.due):
+            return spot.fresh
+        self._left -= 1
+        spot.readings, spot.fresh = max(0, spot.readings - 1), True
+        spot.due = at + AGAIN
+        patch = cut(picture, *spot.fine)
+        found = read_picture(patch, SCALE, self._network)
+        self.read += 1
+        if not found:
+            spot.readings = min(spot.readings, 1)  # nothing to vote on
+        spot.cards = tuple(card for card in (self._card(spot, one) for one in found) if card is not None)
+        spot.covered = self._strange(spot, patch, found)
+        return True
+
+    def _card(self, spot: _Spot, seen: Seen) -> SeenCard | None:
+        """A card in millimetres; None where another camera sees it better."""
+        corners = spot.rectangle.to_mm(np.array(seen.polygon), SCALE)
+        x, y = (float(value) for value in corners.mean(axis=0))
+        if len(self.calibration.views) > 1 and not self.calibration.is_for(spot.camera, (x, y)):
+            return None
+        long = corners[3] - corners[0]
+        angle = float(np.degrees(np.arctan2(long[1], long[0])))
+        polygon = tuple((float(px), float(py)) for px, py in corners)
+        return SeenCard(seen.card, seen.confidence, (x, y), angle, polygon)
+
+    def _strange(self, spot: _Spot, patch: Picture, found: list[Seen]) -> tuple[tuple[tuple[float, float], ...], ...]:
+        """Outlines of what is neither cloth nor a card that was found."""
+        small = np.asarray(cv2.resize(patch, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA), np.uint8)
+        parts = _parts(small)
+        if spot.camera not in self._cloth:
+            self._cloth[spot.camera] = np.median(parts.reshape(-1, 2), axis=0).astype(np.float32)
+        strange = (np.abs(parts - self._cloth[spot.camera]).max(axis=2) > UNLIKE).astype(np.uint8)
+        strange *= cv2.resize(spot.bare, (strange.shape[1], strange.shape[0]), interpolation=cv2.INTER_NEAREST)
+        for card in found:
+            cv2.fillConvexPoly(strange, np.round(np.array(card.polygon) / 4).astype(np.int32), (0,))
+        strange = np.asarray(cv2.morphologyEx(strange, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8)), np.uint8)
+        contours, _ = cv2.findContours(strange, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+        scale = SCALE / 4
+        large = [contour for contour in contours if cv2.contourArea(contour) / scale**2 >= LEAST]
+        made = []
+        for contour in large:
+            hull = spot.rectangle.to_mm(cv2.convexHull(contour).reshape(-1, 2).astype(np.float64), scale)
+            made.append(tuple((float(x), float(y)) for x, y in hull))
+        return tuple(made)
+
+
+def _in_picture(maps: tuple[NDArray[np.float32], NDArray[np.float32]], view: View) -> Picture:
+    """1 for the pixels of a patch that the camera sees, else 0."""
+    across, down = maps
+    inside = (across >= 0) & (down >= 0) & (across < view.size[0] - 1) & (down < view.size[1] - 1)
+    return inside.astype(np.uint8)
+
+
+def _differ(one: Picture, other: Picture, pixels: int = PIXELS) -> bool:
+    """Whether two coarse pictures of a place differ by more than noise."""
+    far = cv2.threshold(cv2.absdiff(one, other), STEP, 1, cv2.THRESH_BINARY)[1]
+    return sum(cv2.sumElems(far)[:3]) >= pixels  # a pixel counts in each colour in which it differs
+
+
+def _parts(picture: Picture) -> NDArray[np.float32]:
+    """What part of each pixel is red and green: nearly the same in the light and in the shade."""
+    whole = picture.astype(np.float32) + 4.0
+    total = whole.sum(axis=2)
+    return np.stack([whole[..., 2] / total, whole[..., 1] / total], axis=2)
