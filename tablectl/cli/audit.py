@@ -1,9 +1,7 @@
-"""`tablectl audit`: whether a ledger is what was written; proofs for others; export; keys; the witness."""
+"""`tablectl audit`: whether a ledger is what was written; proofs for others; keys. Export, feeds, the witness stand beside it."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,11 +15,11 @@ from tablectl.cli.audit_replay import replay_into
 from tablectl.cli.main import say
 from tablectl.errors import ConfigError, InputError, LedgerError, UsageError
 from tablectl.ledger.checkpoint import key_name
+from tablectl.ledger.export import jsonl
 from tablectl.ledger.keys import COSIGNS, SIGNS, Signer, Verifier
 from tablectl.ledger.pin import TableName
 from tablectl.ledger.prove import Proved, check_proof, entries_of_round, prove
 from tablectl.ledger.reader import Entry, Reader
-from tablectl.ledger.signed_note import to_base64
 from tablectl.ledger.timestamps import Authority, Stamped
 from tablectl.ledger.timestamps import verify as verify_stamps
 from tablectl.ledger.verify import Fault, Report, verify_days
@@ -38,6 +36,7 @@ MAX_PROOF = 1 << 28
 _FILE = click.Path(path_type=Path)
 
 ELSEWHERE = {
+    "export": "tablectl.cli.audit_export:export",
     "witness": "tablectl.cli.audit_witness:witness",
     "timestamp": "tablectl.cli.audit_timestamp:timestamp",
     "rotate-key": "tablectl.cli.audit_rotate:rotate_key",
@@ -253,7 +252,7 @@ def check_proof_command(file: str, keys: Sequence[str], as_json: bool) -> None:
     proved = check_proof(body, [key for given in keys for key in _keys(given)], where=file)
     if as_json:
         for entry in proved.entries:
-            click.echo(_line(entry))
+            click.echo(jsonl.line(entry))
     else:
         _show(proved)
 
@@ -269,54 +268,6 @@ def _show(proved: Proved) -> None:
     click.echo(f"  rules   {proved.pin.house.name} {proved.pin.house.digest}, {proved.pin.software}")
     for entry in proved.entries[1:]:
         click.echo(f"  {entry.seq:>7} {entry.kind:<11} {entry.body.decode(errors='backslashreplace')}")
-
-
-# export
-
-
-@audit.command("export", epilog="\b\nExample:\n  tablectl audit export day.ledger > day.jsonl")
-@click.argument("ledger", metavar="LEDGER", type=_FILE)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.  [default]")
-@click.option("--csv", "as_csv", is_flag=True, help="Comma-separated values, with a line of names.")
-def export_command(ledger: Path, as_json: bool, as_csv: bool) -> None:
-    """Print all entries: number, kind and body, with the link of the chain left out.
-
-    A body is what was written, to the byte. One that is no JSON is given as `base64`. LEDGER is only read, and may be written to
-    meanwhile; whether it is what was written is for `audit verify` to say.
-    """
-    if as_json and as_csv:
-        raise UsageError("give one of --json and --csv")
-    with Reader(ledger) as reader:
-        if not as_csv:
-            for entry in _entries(reader):
-                click.echo(_line(entry))
-            return
-        line = io.StringIO()
-        writer = csv.writer(line, lineterminator="\r\n")
-        for row in _rows(reader):
-            writer.writerow(row)
-            click.echo(line.getvalue().encode(), nl=False)  # bytes, so that no system makes other line ends of it
-            line.seek(0)
-            line.truncate()
-
-
-def _rows(reader: Reader) -> Iterator[Sequence[object]]:
-    yield "seq", "kind", "body"
-    for entry in _entries(reader):
-        yield entry.seq, entry.kind, entry.body.decode(errors="backslashreplace")
-
-
-def _line(entry: Entry) -> str:
-    """An entry as a line of JSON; its body as it is, where it is JSON on one line."""
-    head = f'{{"seq":{entry.seq},"kind":{msgspec.json.encode(entry.kind).decode()}'
-    try:
-        if b"\n" in entry.body or b"\r" in entry.body:
-            raise ValueError
-        msgspec.json.decode(entry.body)
-        body = entry.body.decode()
-    except (ValueError, RecursionError):
-        return f'{head},"base64":"{to_base64(entry.body)}"}}'
-    return f'{head},"body":{body}}}'
 
 
 def _entries(reader: Reader) -> Iterator[Entry]:
