@@ -21,13 +21,15 @@ OTHER_FACE: Final = 12.0
 """Millimetres that another certain face counts: the next card of a fan lies further off."""
 STILL: Final = 5.0
 """Millimetres within which a card lies still."""
+STEADY: Final = 8
+"""The frames over which the middle of a card that lies still is averaged."""
 FRAMES: Final = 15
 """The readings that vote: a second's."""
 ENOUGH: Final = 8.0
 """The weight that decides a face: two frames at 0.99 and one more."""
 LEAST: Final = 3
 """The frames that must agree."""
-DISSENT: Final = 0.15
+DISSENT: Final = 0.25
 """The part of the deciding weight that other faces may have."""
 HEAVIEST: Final = 5.0
 """The weight of one frame at the most, in units of log odds."""
@@ -52,7 +54,8 @@ class Track:
         self.other_since: int | None = None
         """Since when another face is read on it."""
         self._looked = 1
-        self._anchor = seen.centre
+        self._anchor = seen.centre  # the mean of where it was seen since it lies still
+        self._off = False
         self._rested = seen.centre
         self._readings: deque[SeenCard] = deque([seen], FRAMES)
 
@@ -60,9 +63,14 @@ class Track:
         """It was seen in this frame."""
         self.last_seen, self.missing_since = at, None
         self.centre, self.angle, self.polygon = seen.centre, seen.angle, seen.polygon or self.polygon
-        if not self.near(self._anchor, STILL):
-            self._anchor, self.still_since = seen.centre, at
+        off, self._off = self._off, not self.near(self._anchor, STILL)
+        if self._off and off:  # twice: one frame alone may be wrong about where a card lies
+            self._anchor, self.still_since, self._off = seen.centre, at, False
             self.frames = self._looked = 0
+        elif not self._off:
+            share = 1 / min(self.frames + 1, STEADY)
+            (x, y), (new_x, new_y) = self._anchor, seen.centre
+            self._anchor = (x + share * (new_x - x), y + share * (new_y - y))
         self.frames += 1
         self._looked += 1
         self._readings.append(seen)
@@ -102,7 +110,7 @@ class Track:
         """The card was carried: it goes on where the other was found."""
         self.centre, self.angle, self.polygon = other.centre, other.angle, other.polygon
         self.last_seen, self.still_since, self.missing_since = other.last_seen, other.still_since, None
-        self._anchor = other.centre
+        self._anchor, self._off = other.centre, False
 
     def near(self, point: Point, reach: float) -> bool:
         """Whether its middle is within so many millimetres of a point."""

@@ -73,7 +73,7 @@ def _as_seen(state: State, drawn: CardDrawn, lies: Place | None, seen: Felt) -> 
     if drawn.card is Card.UNREAD and seen.card not in (None, Card.UNREAD):
         drawn = replace(drawn, card=seen.card, source="camera")
     if seen.to is not None and drawn.to is None and lies != "burn":
-        # Within a box that has split, the order of dealing knows the hand better than what lies nearest.
+        # Within a box that has split twice, the order of dealing knows the hand better than what lies nearest.
         drawn = replace(drawn, to=lies if lies is not None and _same(state, lies, seen.to) else seen.to)
     elif seen.to is not None and not _same(state, drawn.to, seen.to):
         drawn = replace(drawn, to=seen.to)
@@ -191,7 +191,7 @@ def _hand_at(state: State, place: Place | None) -> Hand | None:
 
 
 def _same(state: State, one: Place | None, other: Place | None) -> bool:
-    """Whether two places are one; of a box that has split, whether they are of that box."""
+    """Whether two places are one; of a box that has split more than once, whether they are of that box."""
     if isinstance(one, BoxPlace) and isinstance(other, BoxPlace):
-        return one.box == other.box and ((one.hand or 0) == (other.hand or 0) or len(hands_of(state.round, one.box)) > 1)
+        return one.box == other.box and ((one.hand or 0) == (other.hand or 0) or len(hands_of(state.round, one.box)) > 2)
     return one == other

@@ -1,4 +1,4 @@
-"""A live table with a camera: what following saw is in its recording, what came of it in its ledger; nothing lost, nothing doubled."""
+"""A live table with a camera: what following saw is in its recording, what came of it in its ledger; nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,0 +1,219 @@
+"""Following: what many uncertain frames come to, and what is no card and takes none away."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tablectl.cards import PACK, Card
+from tablectl.felt.sighting import (
+    Began,
+    Moved,
+    Parted,
+    Placed,
+    Read,
+    Removed,
+    SeenCard,
+    SeenStake,
+    Sighting,
+    StakeSeen,
+    Swapped,
+    Tracked,
+    decode,
+    encode,
+)
+from tablectl.felt.track import Tracker
+from tablectl.places import BoxPlace
+from tests.felt.scripted import BEGINS, CALM, FRAME, SECOND, Noise, Scene, place_at, slot
+
+
+class Felt:
+    """A scene and who follows it."""
+
+    def __init__(self, noise: Noise = CALM, seed: int = 1) -> None:
+        self.scene = Scene(random.Random(seed), noise)
+        self.tracker = Tracker(place_at)
+        self.now = BEGINS
+        self.run(0.1)
+
+    def run(self, seconds: float) -> list[Tracked]:
+        said: list[Tracked] = []
+        for _ in range(max(1, round(seconds * 15))):
+            self.now += FRAME
+            said += self.tracker.feed(self.scene.sighting(self.now))
+        return said
+
+    def two(self) -> list[int]:
+        self.scene.lay(Card("8S"), BoxPlace(3, 0))
+        self.scene.lay(Card("8H"), BoxPlace(3, 0))
+        self.run(1.0)
+        return [track.id or 0 for track in self.tracker.lying]
+
+
+def test_a_card_counts_when_it_has_lain_still_for_half_a_second() -> None:
+    felt = Felt()
+    felt.scene.lay(Card("8S"), BoxPlace(3, 0))
+    began = felt.now + FRAME
+    assert felt.run(0.5) == []
+    (placed,) = felt.run(0.1)
+    assert isinstance(placed, Placed)
+    assert (placed.card, placed.place, placed.first, placed.crosswise) == (Card("8S"), BoxPlace(3, 0), began, False)
+
+
+def test_a_card_that_slides_counts_where_it_comes_to_rest() -> None:
+    felt = Felt()
+    lying = felt.scene.lay(Card("8S"), BoxPlace(3, 0))
+    end = lying.centre
+    for step in range(15, 0, -1):
+        lying.centre = (end[0] - 90 * step, end[1])
+        assert [event for event in felt.run(0.07) if isinstance(event, Placed)] == []
+    lying.centre = end
+    (placed,) = felt.run(0.7)
+    assert isinstance(placed, Placed)
+    assert placed.place == BoxPlace(3, 0)
+
+
+def test_frames_right_in_98_of_100_and_wrong_in_one_of_5000_come_to_cards_right_and_none_wrong() -> None:
+    """Many cards, each alone on a felt of its own; four times as many misreads as asked for."""
+    rng = random.Random(5)
+    right = unread = 0
+    for number in range(4000):
+        truth = rng.choice(PACK)
+        tracker = Tracker(lambda _: 3)
+        faces: list[Card] = []
+        for frame in range(9):
+            chance = rng.random()
+            card = rng.choice(PACK) if chance < 1 / 1250 else Card.UNREAD if chance < 0.02 else truth
+            seen = SeenCard(card, rng.uniform(0.95, 0.999), (100 + rng.gauss(0, 1), 100 + rng.gauss(0, 1)), 90.0)
+            events = tracker.feed(Sighting(BEGINS + number + frame * FRAME, (seen,)))
+            faces += [event.card for event in events if isinstance(event, Placed | Read)]
+        right += faces[-1:] == [truth]
+        unread += faces[-1:] in ([Card.UNREAD], [])
+        assert not any(face not in (truth, Card.UNREAD) for face in faces)
+    print(f"{right} of 4000 right, {unread} unread, none wrong")
+    assert right >= 0.999 * 4000
+
+
+def test_what_no_frame_can_tell_is_unread_until_one_can() -> None:
+    felt = Felt(Noise(right=0.0, wrong=0.0, missed=0.0, hands=0.0, flicker=0.0))
+    felt.scene.lay(Card("8S"), BoxPlace(3, 0))
+    (placed,) = felt.run(0.7)
+    assert isinstance(placed, Placed)
+    assert placed.card is Card.UNREAD
+    felt.scene.noise = CALM
+    (read,) = felt.run(0.7)
+    assert read == Read(placed.id, Card("8S"))
+
+
+def test_a_glaring_card_that_is_read_in_two_ways_stays_unread() -> None:
+    tracker = Tracker(lambda _: 3)
+    faces = []
+    for frame in range(60):
+        card = Card("7S") if frame % 3 else Card("7D")
+        seen = SeenCard(card, 0.98, (100.0, 100.0), 90.0)
+        faces += [event for event in tracker.feed(Sighting(BEGINS + frame * FRAME, (seen,))) if isinstance(event, Placed | Read)]
+    assert [event.card for event in faces] == [Card.UNREAD]
+
+
+@pytest.mark.parametrize("what", ["arm", "dark", "unsaid dark", "frozen"])
+def test_what_hides_cards_takes_none_away(what: str) -> None:
+    felt = Felt()
+    for box in (1, 3, 5):
+        felt.scene.lay(Card("8S"), BoxPlace(box, 0))
+    felt.run(1.0)
+    if what == "arm":
+        felt.scene.arms[3] = felt.now + 5 * SECOND
+        said = felt.run(4.0)
+    elif what == "unsaid dark":
+        shown = [lying for lying in felt.scene.cards]
+        for lying in shown:
+            lying.shown = False
+        said = felt.run(1.2)
+        for lying in shown:
+            lying.shown = True
+    else:
+        felt.scene.blind = True
+        said = felt.run(5.0)
+        felt.scene.blind = False
+    said += felt.run(2.0)
+    assert said == []
+    assert len(felt.tracker.lying) == 3
+
+
+def test_a_card_that_is_gone_is_gone_after_its_place_was_in_plain_sight() -> None:
+    felt = Felt()
+    first, second = felt.two()
+    felt.scene.arms[3] = felt.now + SECOND
+    felt.scene.cards.clear()
+    assert felt.run(0.9) == []
+    assert {event.id for event in felt.run(1.2) if isinstance(event, Removed)} == {first, second}
+
+
+def test_a_card_across_the_hand_is_told() -> None:
+    felt = Felt()
+    felt.two()
+    felt.scene.lay(Card("2D"), BoxPlace(3, 0), across=True)
+    (placed,) = felt.run(0.8)
+    assert isinstance(placed, Placed)
+    assert placed.crosswise
+
+
+@pytest.mark.parametrize("lifted", [False, True])
+def test_two_cards_that_are_parted_are_two_hands_and_the_one_served_next_is_the_first(*, lifted: bool) -> None:
+    felt = Felt()
+    first, second = felt.two()
+    if lifted:
+        felt.scene.arms[3] = felt.now + SECOND // 2
+    felt.scene.cards[1].place = BoxPlace(3, 1)
+    felt.scene.cards[1].centre = slot(BoxPlace(3, 1), 0)
+    (parted,) = felt.run(1.5)
+    assert parted == Parted(3, ((first,), (second,)))
+    lying = felt.scene.lay(Card("KC"), BoxPlace(3, 1))
+    lying.centre = slot(BoxPlace(3, 1), 1)
+    again, placed = felt.run(0.8)
+    assert again == Parted(3, ((second,), (first,)))
+    assert isinstance(placed, Placed)
+    assert placed.place == BoxPlace(3, 0)
+
+
+def test_a_card_that_is_pushed_to_another_box_has_moved() -> None:
+    felt = Felt()
+    first, _ = felt.two()
+    lying = felt.scene.cards[0]
+    for _ in range(40):
+        lying.centre = (lying.centre[0] - 10, lying.centre[1])
+        felt.run(0.067)
+    said = felt.run(1.0)
+    assert Moved(first, BoxPlace(4, 0)) in said
+
+
+def test_another_card_where_one_lay_is_an_exchange_within_a_second() -> None:
+    felt = Felt(Noise(hands=0.0, flicker=0.0))
+    (first, _) = felt.two()
+    felt.scene.cards[0].card = Card("AD")
+    came = felt.now
+    said = felt.run(1.2)
+    assert said == [Swapped(first, Card("8S"), Card("AD"), came + FRAME)]
+
+
+def test_a_stake_circle_is_told_when_it_has_settled() -> None:
+    tracker = Tracker(place_at)
+    said: list[Tracked] = []
+    stacks = [(False, ())] * 10 + [(True, (0.1, 0.9))] * 20 + [(True, (0.8, 0.1))] * 2 + [(True, (0.1, 0.9))] * 10
+    stacks += [(True, (0.8, 0.1))] * 10 + [(False, ())] * 10
+    for frame, (occupied, colours) in enumerate(stacks):
+        said += tracker.feed(Sighting(BEGINS + frame * FRAME, stakes=(SeenStake(4, occupied, colours),)))
+    assert said[1:] == [StakeSeen(4, "occupied"), StakeSeen(4, "changed"), StakeSeen(4, "emptied")]
+    assert said[0] == Began()
+
+
+def test_cards_between_the_boxes_do_not_count() -> None:
+    felt = Felt()
+    felt.scene.lay(Card("8S"), BoxPlace(3, 0)).centre = (100.0, 250.0)
+    assert felt.run(2.0) == []
+
+
+def test_events_are_written_and_read_back() -> None:
+    for event in (Began(), Placed(1, "dealer", Card("AS"), 5, lying=(1,)), Parted(3, ((1,), (2,))), Removed(4, 9)):
+        assert decode(encode(event)) == event
