@@ -4,7 +4,7 @@ A fold without clock: observations and what following saw go in, each with its t
 decides the mode. **Both**: a card goes on to the game at once, and a `felt` observation tells its place when it has come to rest;
 only a card that the shoe could not read, or whose place the game cannot know before it is seen (a hand acts and has not said what
 it wants), is held, and no longer than `HELD`. **The shoe alone**: cards go on without a place, and the dealing order says it.
-**The camera alone**: a card that comes to rest is a `card` with its place, read on the felt.
+**The camera alone**: a card that comes to rest is a `card` with its place, read on the felt; keys wait for what lay there before.
 
 A card at rest is paired with a draw: with one of its face; else with one that the shoe could not read; else with the one draw
 there is, and then the two disagree, which the game stops for. What cannot be told apart yet waits for `DOUBT`. A draw that is
@@ -47,6 +47,8 @@ SHOE: Final = "shoe"
 
 HELD: Final = 1_500_000
 """Microseconds that a card is held for the felt's word, at the most."""
+LATE: Final = 1_000_000
+"""Microseconds by which a key goes before the card it followed, where only the camera sees the cards: so long it is held."""
 DOUBT: Final = 600_000
 """Microseconds that a card at rest waits until what explains it is known."""
 MISSING: Final = 4_000_000
@@ -147,7 +149,7 @@ class Fusion:
         state = self.state
         if not state.camera:
             return None
-        times = [draw.at + MISSING for draw in state.draws if not draw.told]
+        times = [draw.at + MISSING for draw in state.draws if self._lost(draw)]
         times += [laid.at + DOUBT for laid in state.laid if not laid.settled]
         times += [gone.at + PICKED for gone in state.gone if not gone.told]
         if state.held:
@@ -177,7 +179,7 @@ class Fusion:
         yield from self._due()
         if isinstance(item, CardDrawn):
             yield from self._drawn(item)
-        elif state.held:
+        elif state.held or (state.camera and not state.shoe and not isinstance(item, Tick)):
             state.held.append(item)
         else:
             yield item
@@ -227,14 +229,22 @@ class Fusion:
 
     def _held_until(self) -> int:
         first = self.state.held[0]
-        return (to_micros(first.at) if first.at is not None else self.state.now) + HELD
+        return self._at(first) + (HELD if isinstance(first, CardDrawn) else LATE)
 
-    def _released(self, *, everything: bool = False) -> Iterator[Observation]:
-        """Let go what is held, as far as the felt's word is there, or need not be waited for any longer."""
+    def _at(self, observation: Observation) -> int:
+        return to_micros(observation.at) if observation.at is not None else self.state.now
+
+    def _released(self, *, everything: bool = False, before: int = 0) -> Iterator[Observation]:
+        """Let go what is held, as far as the felt's word is there, or need not be waited for any longer.
+
+        `before`: what came before that time goes on as well, since a card that was seen later is about to.
+        """
         state = self.state
         while state.held:
             first = state.held[0]
             if not isinstance(first, CardDrawn):
+                if not everything and not state.shoe and state.now < self._held_until() and self._at(first) >= before:
+                    return
                 state.held.pop(0)
                 yield first
                 continue
@@ -394,11 +404,10 @@ class Fusion:
             yield from self._unexplained(laid)
         state.draws = [draw for draw in state.draws if state.now < self._forgotten(draw) or self._lost(draw)]
         for draw in state.draws:
-            if not draw.told and state.now >= draw.at + MISSING:
+            if self._lost(draw) and state.now >= draw.at + MISSING:
                 draw.told = True
-                if state.shoe or draw.number <= state.emitted:
-                    ago = state.emitted - draw.number
-                    yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=max(0, ago))
+                ago = max(0, state.emitted - draw.number)
+                yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=ago)
         yield from self._picked_up()
 
     def _forgotten(self, draw: Draw) -> int:
@@ -424,7 +433,8 @@ class Fusion:
             state.drawn += 1
             state.emitted += 1
             laid.draw, laid.settled = state.drawn, True
-            yield _with_place(CardDrawn(at=from_micros(state.now), card=laid.card), laid)
+            yield from self._released(before=laid.first)
+            yield CardDrawn(at=from_micros(state.now), card=laid.card, to=laid.place, source=CAMERA, crosswise=laid.crosswise)
             return
         if state.now < laid.at + DOUBT:
             return
