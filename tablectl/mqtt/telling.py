@@ -15,6 +15,9 @@ A broker that died has lost what it had acknowledged and not yet delivered, and 
 back is told to nobody. So after a broken connection the last of what was acknowledged is told again (a repeat costs a reader
 nothing), and if somebody had listened, notices are held back until an acknowledgement says that somebody listens again (MQTT 5
 brokers say so), for a bounded time.
+
+While there is nothing to tell, the last `status` is told again every two seconds, under its id: a reader who knows it hears that the
+table lives, and who has heard nothing for longer knows that it is not heard.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ _STATE_AT_LEAST_EVERY = 1.0
 _STORE_EVERY = 0.05
 _POLL = 1.0
 _ASK_EVERY = 0.3
+_BEAT_EVERY = 2.0
 _UNTOLD_GATHER = 1.5
 """How long readers are waited for where the broker does not say whether there are any: MQTT 3.1.1."""
 _SETTLE = 0.3
@@ -69,6 +73,8 @@ class Telling:
     ):
         self.listened = False
         self._online = online
+        self._status = online
+        self._beat_after = now + _BEAT_EVERY
         self._began = now
         self._held_until = held_until
         self._ask_after = now + _ASK_EVERY
@@ -136,9 +142,12 @@ class Telling:
         if not (self._queue or self._holds_back(now)):
             self._fill(now)
         if not self._queue:
-            return None
+            return self._beat(now)
         outgoing = self._queue.popleft()
         message, seq = outgoing
+        self._beat_after = now + _BEAT_EVERY
+        if message.topic == self._online.topic:
+            self._status = message
         aside = self._asides.get(message.topic)
         if aside is not None and message is not aside[0] and message.topic not in self._outdated:
             if seq is not None and seq > aside[1]:
@@ -146,6 +155,12 @@ class Telling:
             else:
                 self._queue.appendleft((aside[0], None))
         return outgoing
+
+    def _beat(self, now: float) -> Outgoing | None:
+        if now < self._beat_after or not self.window.is_empty:
+            return None
+        self._beat_after = now + _BEAT_EVERY
+        return self._status, None
 
     def acknowledged(self, mid: int, heard: bool | None, now: float) -> None:
         """The broker has a message; `heard` says whether anybody has subscribed to it, None where the broker does not tell."""

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tablectl.ledger.published import LATEST as ANNOUNCED
@@ -233,3 +234,29 @@ def test_what_is_said_aside_comes_after_what_a_new_connection_tells_again(ledger
     online = Broker(outbox)
     online.telling.say_aside(ONLINE._replace(payload=b"no"), 3)
     assert online.takes(0.0)[-2:] == ["status", "status"]
+
+
+def test_a_table_with_nothing_to_tell_is_heard_of_all_the_same(ledger: Ledger, outbox: Outbox) -> None:
+    broker = Broker(outbox)
+    assert broker.takes(0.0) == ["info", "status"]
+    assert broker.takes(1.9) == []
+    again = broker.telling.next(2.0)
+    assert again == (ONLINE, None)  # under its id: a repeat, which a reader drops
+    commit(ledger, DEALT)
+    broker.telling.look()
+    assert broker.takes(3.9) == ["dealt 3"]
+    assert broker.takes(5.8) == []
+    assert broker.takes(5.9) == ["status"]
+
+
+def test_what_is_told_again_is_the_last_status_and_waits_for_a_broker_that_is_stuck(ledger: Ledger, outbox: Outbox) -> None:
+    broker = Broker(outbox)
+    broker.takes(0.0)
+    commit(ledger, b'{"notice":"status","devices":{}}')
+    broker.telling.look()
+    assert broker.takes(1.0) == ["status 3"]
+    again = broker.telling.next(3.0)
+    assert again is not None
+    assert msgspec.json.decode(again[0].payload)["id"] == "s-3"
+    broker.telling.window.sent(99, None)
+    assert broker.telling.next(9.0) is None  # not acknowledged: there is no heap of them when it wakes
