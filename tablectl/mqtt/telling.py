@@ -16,8 +16,8 @@ back is told to nobody. So after a broken connection the last of what was acknow
 nothing), and if somebody had listened, notices are held back until an acknowledgement says that somebody listens again (MQTT 5
 brokers say so), for a bounded time.
 
-While there is nothing to tell, the last `status` is told again every two seconds, under its id: a reader who knows it hears that the
-table lives, and who has heard nothing for longer knows that it is not heard.
+While there is nothing to tell, the last `status` is told again every two seconds, under its id: a reader who knows it hears that
+the table lives, and who has heard nothing for longer knows that it is not heard.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tablectl.mqtt.messages import Message, Messages
 from tablectl.mqtt.telling import CURSOR, Telling
 from tests.mqtt.tables import BASE, TABLE, TICK, new_ledger
 
-ONLINE = Message("t/status", b"{}", True, None)
+ONLINE = Message(f"{BASE}/status", b"{}", True, None)
 DEALT = b'{"notice":"dealt"}'
 PROMPT = b'{"notice":"prompt"}'
 
