@@ -10,13 +10,14 @@ What lies on the cloth and is not its colour, and is no card that was read, cove
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from tablectl.cards import Card
 from tablectl.felt.calibration import Calibration
 from tablectl.felt.layout import Marker, Points, StakeCircle
 from tablectl.felt.networks import Eyes, eyes
@@ -48,6 +49,8 @@ SHARE: Final = 0.6
 """The part of a stake circle that a camera must see."""
 UNLIKE: Final = 0.07
 """How far a pixel's part of red and green may be from the cloth's to be cloth."""
+ONE: Final = 9.0
+"""Millimetres: two like cards of a fan lie further apart."""
 WHITE: Final = 1.5
 """A marker with its white rim, of its black square."""
 LEAST: Final = 900.0
@@ -217,7 +220,7 @@ class Seeing:
         self.read += 1
         if not found:
             spot.readings = min(spot.readings, 1)  # nothing to vote on
-        spot.cards = tuple(card for card in (self._card(spot, one) for one in found) if card is not None)
+        spot.cards = _once(card for card in (self._card(spot, one) for one in found) if card is not None)
         spot.covered = self._strange(spot, patch, found)
         return True
 
@@ -251,6 +254,18 @@ class Seeing:
             hull = spot.rectangle.to_mm(cv2.convexHull(contour).reshape(-1, 2).astype(np.float64), scale)
             made.append(tuple((float(x), float(y)) for x, y in hull))
         return tuple(made)
+
+
+def _once(cards: Iterable[SeenCard]) -> tuple[SeenCard, ...]:
+    """The cards without those that lie on another of their face, or unread on any: two corners that were not joined."""
+    kept: list[SeenCard] = []
+    for card in sorted(cards, key=lambda card: (card.card is Card.UNREAD, -card.confidence)):
+        x, y = card.centre
+        if not any(
+            card.card in (other.card, Card.UNREAD) and np.hypot(x - other.centre[0], y - other.centre[1]) < ONE for other in kept
+        ):
+            kept.append(card)
+    return tuple(kept)
 
 
 def _in_picture(maps: tuple[NDArray[np.float32], NDArray[np.float32]], view: View) -> Picture:
