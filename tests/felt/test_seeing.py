@@ -1,0 +1,107 @@
+"""Looking at the felt: what has not changed is not read again, what moves or is no card covers, stakes are seen."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from tablectl.cards import Card
+from tablectl.felt.calibration import Calibration, load
+from tablectl.felt.render import RenderedFelt
+from tablectl.felt.seeing import AGAIN, READINGS, Seeing
+from tablectl.felt.sighting import Sighting
+from tablectl.felt.staging import Arrangement, Lying, Reaching, Scene, Stack
+from tablectl.felt.view import Picture
+
+
+class Table:
+    """One 4K camera over a French felt, 15 pictures a second."""
+
+    def __init__(self) -> None:
+        self.calibration: Calibration = load("fr")
+        self.felt = RenderedFelt(self.calibration.layout, self.calibration.views["main"])
+        self.arrangement = Arrangement(self.calibration.layout, loose=0.0)
+        self.seeing = Seeing(self.calibration)
+        self.at = 1_796_000_000_000_000
+
+    def look(self, scene: Scene, times: int = 1) -> Sighting:
+        for _ in range(times):
+            self.at += 66_667
+            pictures: dict[str, Picture] = {"main": self.felt.picture(scene)}
+            sighting = self.seeing.look(pictures, self.at)
+        return sighting
+
+    def card(self, card: Card, box: int, index: int = 0) -> Lying:
+        return self.arrangement._laid(card, box, 0, 1, index, crosswise=False)
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    made = Table()
+    made.look(Scene(), 6)
+    return made
+
+
+def covers(sighting: Sighting, card: Lying) -> bool:
+    """Whether a card's middle is told to be hidden."""
+    return any(cv2.pointPolygonTest(np.array(outline, np.float32), (card.x, card.y), False) >= 0 for outline in sighting.covered)
+
+
+def test_an_empty_felt_shows_nothing_and_is_soon_not_read_any_more(table: Table) -> None:
+    sighting = table.look(Scene(), 2)
+    assert (sighting.cards, sighting.covered) == ((), ())
+    assert [stake.occupied for stake in sighting.stakes] == [False] * 7
+    before = table.seeing.read
+    table.look(Scene(), 3)
+    assert table.seeing.read == before
+    table.at += AGAIN
+    table.look(Scene(), 3)
+    assert table.seeing.read == before + 8  # now and then each place
+
+
+def test_only_the_place_where_a_card_was_laid_is_read_and_the_card_lies_where_it_was_laid(table: Table) -> None:
+    card = table.card(Card.H8, 4)
+    before = table.seeing.read
+    first = table.look(Scene(cards=(card,)))
+    assert covers(first, card)  # it has just moved
+    sighting = table.look(Scene(cards=(card,)), READINGS + 3)
+    assert before < table.seeing.read <= before + READINGS
+    near = [seen for seen in sighting.cards if np.hypot(seen.centre[0] - card.x, seen.centre[1] - card.y) < 15]
+    assert near
+    assert {seen.card for seen in near} <= {Card.H8, Card.UNREAD}
+    assert not covers(sighting, card)
+    assert table.look(Scene(), READINGS + 3).cards == ()
+
+
+def test_a_hand_that_rests_over_a_card_takes_it_away_for_nobody(table: Table) -> None:
+    """In each picture the card is seen, or its place is told to be hidden."""
+    card = table.card(Card.SQ, 4)
+    scene = Scene(cards=(card,))
+    table.look(scene, 4)
+    resting = replace(scene, hands=(Reaching(card.x, card.y + 50, -90.0),))
+    table.look(resting, 3)
+    for _ in range(6):  # it does not move any more
+        sighting = table.look(resting)
+        assert covers(sighting, card) or any(seen.card is Card.SQ for seen in sighting.cards)
+    assert not covers(table.look(scene, 4), card)
+
+
+def test_chips_in_a_circle_are_a_stake_and_another_stack_is_another(table: Table) -> None:
+    def stake(scene: Scene) -> tuple[bool, tuple[float, ...]]:
+        found = next(stake for stake in table.look(scene, 2).stakes if stake.box == 3)
+        return found.occupied, found.colours
+
+    x, y = table.calibration.layout.stakes[2].centre
+    one, other = (stake(Scene(stacks=(Stack(x, y, 2, look=look),))) for look in (11, 512))
+    assert one[0]
+    assert other[0]
+    assert one[1] != other[1]
+    assert not stake(Scene())[0]
+
+
+def test_a_camera_that_sees_nothing_leaves_all_covered(table: Table) -> None:
+    sighting = table.seeing.look({}, table.at)
+    assert not sighting.alive
+    assert len(sighting.covered) == 8
