@@ -53,6 +53,8 @@ DOUBT: Final = 600_000
 """Microseconds that a card at rest waits until what explains it is known."""
 MISSING: Final = 4_000_000
 """Microseconds within which a drawn card comes to rest on the felt."""
+SHOWN: Final = 2_000_000
+"""Microseconds in which a burned card is shown on the felt, where it is."""
 PICKED: Final = 1_000_000
 """Microseconds in which a hand's cards are picked up one after the other."""
 BACK: Final = 2_000_000
@@ -81,6 +83,8 @@ class Draw(msgspec.Struct):
     burned: bool = False
     told: bool = False
     """It was said to be missing."""
+    twin: bool = False
+    """Another of its face left while no camera looked."""
 
 
 class Laid(msgspec.Struct):
@@ -304,8 +308,9 @@ class Fusion:
         if not laid.settled:
             yield from self._matched()
             return
-        draw = next((draw for draw in self.state.draws if draw.card is event.card and event.first >= draw.at - EARLY), None)
-        if draw is not None and not draw.told:  # the new card was laid right onto the one that lay there
+        known = (draw for draw in self.state.draws if not (draw.told or draw.burned))
+        draw = next((draw for draw in known if draw.card is event.card and event.first >= draw.at - EARLY), None)
+        if draw is not None:  # the new card was laid right onto the one that lay there
             laid.draw, laid.first = draw.number, event.first
             yield from self._paired(draw, laid)
         else:
@@ -353,7 +358,9 @@ class Fusion:
     def _draw_of(self, laid: Laid) -> Draw | None:
         """The draw that a card at rest is, None while that cannot be told, or where there is none."""
         state = self.state
-        fits = [draw for draw in state.draws if laid.first >= draw.at - EARLY]
+        fits = [
+            draw for draw in state.draws if laid.first >= draw.at - EARLY and not (draw.burned and laid.first > draw.at + SHOWN)
+        ]
         same = [draw for draw in fits if draw.card is laid.card and laid.card is not Card.UNREAD]
         same.sort(key=lambda draw: (draw.told or draw.burned, abs(laid.first - draw.at - FLIGHT)))
         open_ = [draw for draw in fits if not draw.told and not draw.burned]
@@ -379,6 +386,12 @@ class Fusion:
         laid.settled = True
         if draw.burned and not isinstance(laid.place, BoxPlace):
             return
+        if draw.unwatched:
+            twins = [other for other in state.draws if other.card is draw.card]
+            for other in twins:
+                other.twin = True
+            if twins or draw.twin:
+                return  # which of the two lies where, nobody saw
         laid.draw = draw.number
         if draw.number > state.emitted:
             yield from self._released()

@@ -17,8 +17,10 @@ REACH: Final = 24.0
 """How far, in millimetres, a card is from where it was one frame before, at the most; what goes faster is found anew at rest."""
 TURN: Final = 0.25
 """Millimetres that a degree of turning counts."""
+NEXT: Final = 11.0
+"""The same for a card that counts, and for another certain face: the next card of a fan lies further off."""
 OTHER_FACE: Final = 12.0
-"""Millimetres that another certain face counts: the next card of a fan lies further off."""
+"""Millimetres that another certain face counts."""
 STILL: Final = 5.0
 """Millimetres within which a card lies still."""
 STEADY: Final = 8
@@ -165,10 +167,9 @@ def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, See
             cost = hypot(track.centre[0] - seen.centre[0], track.centre[1] - seen.centre[1])
             cost += TURN * turned(track.angle, seen.angle)
             face = track.face if track.face is not Card.UNREAD else track.vote()
-            if face is not Card.UNREAD and seen.card is not Card.UNREAD and face is not seen.card:
-                cost += OTHER_FACE
-            if cost <= REACH:
-                near.append((cost, row, column))
+            other = Card.UNREAD not in (face, seen.card) and face is not seen.card
+            if cost <= (NEXT if other or track.id is not None else REACH):
+                near.append((cost + OTHER_FACE * other, row, column))
     near.sort()
     pairs: dict[int, SeenCard] = {}
     rows: set[int] = set()

@@ -112,7 +112,7 @@ def _appeared(state: State, seen: Felt) -> None:
 
 def _missing(state: State, seen: Felt) -> None:
     index = _draw(state, seen)
-    lies = _alive(state, index)
+    lies = _alive(state, index) if seen.to is not None else _never_seen(state, index)
     if index is not None and lies is not None:
         cards = (state.history.draw(index).card,)
         state.alert("felt.card_missing", hand=_hand_at(state, lies), cards=cards, due=token(lies))
@@ -184,6 +184,16 @@ def _alive(state: State, index: int | None) -> Place | None:
         hand = find(state.round, lies.box, lies.hand or 0)
         return lies if hand is not None and hand.result is None else None
     return lies if lies == "dealer" else None
+
+
+def _never_seen(state: State, index: int | None) -> Place | None:
+    """Where a draw should lie that was not seen at all; None where that is no wonder: burned, or bust and taken at once."""
+    if index is None or state.phase not in IN_ROUND:
+        return None
+    lies = state.place_of(state.history.entries[index].cause)
+    hand = _hand_at(state, lies)
+    took_it_over = hand is not None and hand.result == "bust" and hand.cards[-1] is state.history.draw(index).card
+    return None if lies == "burn" or took_it_over else lies
 
 
 def _hand_at(state: State, place: Place | None) -> Hand | None:

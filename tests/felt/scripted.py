@@ -1,7 +1,7 @@
 """A felt without pictures: legal rounds as a shoe, a pad and a camera's sightings would report them, at 15 frames a second.
 
-Cards fly, lie fanned, are parted, laid across and collected by hands that cover them. A frame misreads, misses and trembles as its
-`Noise` says. What the table makes of it comes by the real way: following, the events as lines, fusion, the game.
+Cards fly, lie fanned, are parted, laid across and collected by hands that cover them. A frame misreads, misses and trembles as
+its `Noise` says. What the table makes of it comes by the real way: following, the events as lines, fusion, the game.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Lying:
 
 @dataclass(frozen=True)
 class Noise:
-    """What a frame suffers: shares of the cards in it, and millimetres. `hands` is the chance that an arm begins to hide a box."""
+    """What a frame suffers: shares of its cards, and millimetres. `hands` is the chance that an arm begins to hide a box."""
 
     right: float = 0.98
     wrong: float = 1 / 5000
@@ -130,8 +130,8 @@ def _region(box: int) -> tuple[Point, ...]:
 class Session:
     """A legal session, dealt onto a scene and taken in by a table.
 
-    `pad` False: nobody presses a key; the cards tell who hit, stood, doubled and split. `at_rest` is called with each card when it
-    has come to rest, to do mischief; `moved` counts microseconds of the session's own clock.
+    `pad` False: nobody presses a key; the cards tell who hit, stood, doubled and split. `before_draw`, `where` and `after_rest`
+    are hooks for mischief: a card that never reaches the felt, another place, something done when it lies there.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ def test_what_hides_cards_takes_none_away(what: str) -> None:
         felt.scene.arms[3] = felt.now + 5 * SECOND
         said = felt.run(4.0)
     elif what == "unsaid dark":
-        shown = [lying for lying in felt.scene.cards]
+        shown = list(felt.scene.cards)
         for lying in shown:
             lying.shown = False
         said = felt.run(1.2)
