@@ -69,6 +69,7 @@ def opened(address: str, size: tuple[int, int] | None = None) -> Source:
 
     Raises `DeviceError`, `InputError`: nothing is there, no camera, no picture in it. It may never return.
     """
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)  # what it would warn of is told by us
     path = Path(address)
     if "://" in address:
         return _network(checked_source(address))

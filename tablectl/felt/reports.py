@@ -20,6 +20,7 @@ __all__ = [
     "Report",
     "Settings",
     "SourceSettings",
+    "Stands",
     "Stop",
     "encode",
     "read_asked",
@@ -71,6 +72,15 @@ class CameraSays(msgspec.Struct, frozen=True, tag="camera"):
     sees: bool
 
 
+class Stands(msgspec.Struct, frozen=True, tag="stands"):
+    """Whether a camera stands where it was calibrated, said when that changes: a state of `tablectl.felt.drift.Drift`."""
+
+    at: int
+    camera: str
+    state: str
+    mm: float | None
+
+
 class Alive(msgspec.Struct, frozen=True, tag="alive"):
     """Said each second: frames looked at and places read since the last, and the longest look in milliseconds."""
 
@@ -80,7 +90,7 @@ class Alive(msgspec.Struct, frozen=True, tag="alive"):
     slowest_ms: float
 
 
-Report = Happened | CameraSays | Alive | Kept
+Report = Happened | CameraSays | Stands | Alive | Kept
 
 _ENCODER = msgspec.json.Encoder()
 _REPORTS: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)

@@ -32,10 +32,11 @@ from tablectl.errors import DeviceError, InputError, TablectlError
 from tablectl.felt.calibration import load
 from tablectl.felt.camera import Camera, Frame
 from tablectl.felt.capture import Source
+from tablectl.felt.drift import look
 from tablectl.felt.evidence import Evidence, Keep, Kept, Outlined
 from tablectl.felt.footage import Footage
 from tablectl.felt.render import RenderedFelt
-from tablectl.felt.reports import Alive, CameraSays, Happened, Report, Settings, SourceSettings, Stop, encode, read_asked
+from tablectl.felt.reports import Alive, CameraSays, Happened, Report, Settings, SourceSettings, Stands, Stop, encode, read_asked
 from tablectl.felt.seeing import Seeing
 from tablectl.felt.sighting import Sighting
 from tablectl.felt.track import Tracker
@@ -48,6 +49,8 @@ STUCK: Final = 75
 """The exit code of a watcher whose camera's driver hangs: another should be started (EX_TEMPFAIL)."""
 FRESH: Final = 0.5
 """Seconds for which one camera's picture goes together with the others' newer ones."""
+DRIFT_EVERY: Final = 10.0
+"""Seconds between two looks at whether a camera was moved."""
 BLIND_EVERY: Final = 0.25
 """Seconds between two sightings while no camera sees anything: following must know that it is blind."""
 
@@ -68,6 +71,8 @@ class Watcher:
         self._count = 0
         self._slowest = 0.0
         self._due_alive = self._due_blind = 0.0
+        self._due_drift = dict.fromkeys(self._calibration.views, 0.0)
+        self._stands: dict[str, str] = {}
 
     def stop(self) -> None:
         """Have `run` end."""
@@ -133,6 +138,8 @@ class Watcher:
         elif not self._frames and now >= self._due_blind:
             self._due_blind = now + BLIND_EVERY
             self._follow(Sighting(time.time_ns() // 1000, alive=False))
+        for name in fresh:
+            self._look_for_drift(self._frames[name], now)
         while self._orders:
             order = self._orders.popleft()
             if evidence is not None:
@@ -143,6 +150,19 @@ class Watcher:
             self._due_alive = now + 1.0
             self._say(Alive(time.time_ns() // 1000, self._count, self._seeing.read, round(self._slowest * 1000, 1)))
             self._count, self._seeing.read, self._slowest = 0, 0, 0.0
+
+    def _look_for_drift(self, frame: Frame, now: float) -> None:
+        """Now and then, see whether a camera still stands where it was calibrated. Hands over markers say nothing."""
+        if now < self._due_drift[frame.camera]:
+            return
+        self._due_drift[frame.camera] = now + DRIFT_EVERY
+        known = self._stands.get(frame.camera)
+        wide = known is None  # the first look tells another table's markers
+        drift = look(frame.picture, self._calibration.views[frame.camera], self._calibration.layout, wide=wide)
+        if drift.state == known or (drift.state == "unseen" and known is not None):
+            return
+        self._stands[frame.camera] = drift.state
+        self._say(Stands(frame.at, frame.camera, drift.state, drift.mm))
 
     def _taken(self, camera: Camera) -> bool:
         """Take what a camera has to say; whether it has a new picture."""

@@ -16,7 +16,7 @@ from tablectl.cards import Card
 from tablectl.felt.calibration import load
 from tablectl.felt.evidence import Keep, Kept
 from tablectl.felt.render import RenderedFelt
-from tablectl.felt.reports import Alive, CameraSays, Happened, Settings, SourceSettings
+from tablectl.felt.reports import Alive, CameraSays, Happened, Settings, SourceSettings, Stands
 from tablectl.felt.sighting import Began, Placed, Removed, StakeSeen
 from tablectl.felt.staging import Arrangement, Scene, Stack
 from tablectl.felt.virtual import write_scene
@@ -99,6 +99,10 @@ def test_cards_and_chips_on_a_rendered_felt_are_tracked_and_their_evidence_is_ke
     assert kept.why == ""
     assert sorted(Path(file.name).suffix for file in kept.files) == [".jpg", ".jpg", ".mp4", ".mp4"]
     assert all((tmp_path / "evidence" / file.name).stat().st_size == file.bytes for file in kept.files)
+    assert {(event.camera, event.state) for event in heard.all if isinstance(event, Stands)} == {
+        ("left", "still"),
+        ("right", "still"),
+    }
     first = next(event for event in heard.all if isinstance(event, Happened))
     assert isinstance(first.events[0], Began)
 
