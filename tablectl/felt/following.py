@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from math import hypot, log
@@ -159,12 +160,15 @@ def turned(one: float, other: float) -> float:
 def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, SeenCard]:
     """Which card of a frame is which that was followed, by the track's `id()`: the nearest pairs first."""
     near: list[tuple[float, int, int]] = []
+    order = sorted(range(len(cards)), key=lambda column: cards[column].centre[0])
+    along = [cards[column].centre[0] for column in order]
     for row, track in enumerate(tracks):
-        for column, seen in enumerate(cards):
-            apart = abs(track.centre[0] - seen.centre[0]) + abs(track.centre[1] - seen.centre[1])
-            if apart > 2 * REACH:
+        x, y = track.centre
+        for column in order[bisect_left(along, x - REACH) : bisect_right(along, x + REACH)]:
+            seen = cards[column]
+            cost = hypot(x - seen.centre[0], y - seen.centre[1])
+            if cost > REACH:
                 continue
-            cost = hypot(track.centre[0] - seen.centre[0], track.centre[1] - seen.centre[1])
             cost += TURN * turned(track.angle, seen.angle)
             face = track.face if track.face is not Card.UNREAD else track.vote()
             other = Card.UNREAD not in (face, seen.card) and face is not seen.card
