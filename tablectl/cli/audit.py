@@ -37,6 +37,7 @@ _FILE = click.Path(path_type=Path)
 
 ELSEWHERE = {
     "export": "tablectl.cli.audit_export:export",
+    "feed": "tablectl.cli.audit_feed:feed",
     "witness": "tablectl.cli.audit_witness:witness",
     "timestamp": "tablectl.cli.audit_timestamp:timestamp",
     "rotate-key": "tablectl.cli.audit_rotate:rotate_key",
