@@ -79,7 +79,8 @@ class Follower:
 
     def _find(self, ledgers: list[Path], place: Place) -> None:
         for path in reversed(ledgers):
-            if self._open(path).session == place.session:
+            reader = self._open(path)
+            if reader.session == place.session and reader.last() >= place.entry:  # else an older copy was put back
                 self._told = place.entry
                 return
         self.missed = bool(ledgers)

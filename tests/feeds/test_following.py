@@ -58,10 +58,12 @@ def test_it_goes_on_at_a_kept_place_with_the_context_of_what_came_before(tmp_pat
     follower.close()
 
 
-def test_where_the_place_is_gone_nothing_that_is_there_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gone", ["another ledger", "an older copy was put back"])
+def test_where_the_place_is_gone_nothing_that_is_there_is_lost(gone: str, tmp_path: Path) -> None:
     written = Written(tmp_path / "2026-11-30.db")
     written.alert(0, "a")
-    follower = Follower(tmp_path, Place("f" * 16, 400))
+    place = Place("f" * 16, 3) if gone == "another ledger" else Place(written.ledger.session, 400)
+    follower = Follower(tmp_path, place)
     assert follower.missed
     assert [seq for _, seq in told(follower)] == [1, 2, 3]
     written.close()
