@@ -30,7 +30,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from tablectl.errors import LedgerError
+from tablectl.errors import ConfigError, LedgerError
+from tablectl.ledger import pin as pins
 from tablectl.ledger.checkpoint import KeyEntry
 from tablectl.ledger.pin import TableName
 from tablectl.notices import DeviceState
@@ -191,7 +192,17 @@ class Messages:
         return self._message(head.notice, f"{self.session}-{seq}", seq, body, head, presence)
 
     def of_pin(self, seq: int, body: bytes) -> Message:
-        """The pin in force, entry `seq` of the ledger, as `info`."""
+        """The pin in force, entry `seq` of the ledger, as `info`.
+
+        Without the standing that was taken over from the day before: in it are the shoe's books, from which one could count the
+        cards that remain by rank, and the pit is not to know that.
+        """
+        try:
+            pin = pins.decode(body)
+        except (msgspec.DecodeError, ConfigError):
+            pin = None
+        if pin is not None and pin.carried is not None:
+            body = pins.encode(msgspec.structs.replace(pin, carried=None))
         return self._message("info", f"{self.session}-{seq}", seq, body, _Head())
 
     def of_state(self, seq: int, body: bytes) -> Message:

@@ -91,6 +91,11 @@ def test_info_is_the_pin_and_state_the_table_both_retained() -> None:
     assert event["id"] not in {opened(MESSAGES.of_notice(9, b'{"notice":"dealt"}').payload)["id"], opened(info.payload)["id"]}
 
 
+def test_info_does_not_tell_the_pit_which_cards_were_drawn_the_day_before() -> None:
+    carried = msgspec.structs.replace(PIN, carried='{"books":{"order":"EDMA"}}')
+    assert MESSAGES.of_pin(1, pins.encode(carried)).payload == MESSAGES.of_pin(1, pins.encode(PIN)).payload
+
+
 @pytest.mark.parametrize("body", [b"[]", b'"x"', b'{"at":1}', b'{"round":"?"}'])
 def test_a_state_may_be_anything(body: bytes) -> None:
     assert MESSAGES.of_state(9, body).payload.endswith(b'"data":' + body + b"}")
