@@ -34,6 +34,8 @@ bench: prepare ## measure, and print JSON
 goldens: prepare ## write anew what the tests compare with; then review the diff
 	@$(BIN)/python -m tests.golden
 	@$(BIN)/python -m tests.catalogues --write
+	@$(BIN)/python -m tests.display.catalogues --write
+	@$(BIN)/python -m tests.display.golden
 	@$(BIN)/python -m tests.perft.perft --write
 	@$(BIN)/python -m tablectl.mqtt.asyncapi >docs/asyncapi.json
 

@@ -69,6 +69,7 @@ class Round:
     """The notices of a round as they were heard, without the stakes and decisions, which no notice tells."""
 
     number: int
+    began: str | None = None
     notices: list[bytes] = field(default_factory=list)
     closed: RoundClosed | None = None
     outcomes: list[Outcome] = field(default_factory=list)
@@ -234,7 +235,7 @@ class Heard:
             # One of severity `info` is said and never open.
             self._keep(Incident(notice, entry, open=notice.severity != "info"))
         if notice.round and (not self.rounds or self.rounds[-1].number < notice.round):
-            self.rounds.append(Round(notice.round))
+            self.rounds.append(Round(notice.round, notice.at))
         found = next((one for one in reversed(self.rounds) if one.number == notice.round), None)
         if found is None:
             return

@@ -225,8 +225,8 @@ class Display:
                 if found is not None:
                     return found
         heard = self.hub.tables.get(name)
-        over = [one for one in heard.rounds if one.closed and one.closed.at and one.closed.at >= at] if heard else []
-        return over[0].number if over else None
+        begun = [one.number for one in heard.rounds if one.began is not None and one.began <= at] if heard else []
+        return begun[-1] if begun else None
 
     async def on_record(self, request: Request) -> Response:
         """The alerts, rulings and acknowledgements of the tables' newest ledgers."""

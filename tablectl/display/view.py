@@ -234,11 +234,12 @@ def pace(closed: Sequence[int], now: int) -> int | None:
 
 
 def _stopped(view: TableView | None, prompts: Sequence[Prompt], open_: tuple[AlertShown, ...]) -> tuple[AlertShown, ...]:
-    """The alerts that a supervisor has to rule on; the one that the dealer was told of first."""
+    """What the dealer was told the game stands still for, and what grave is open besides."""
     if view is None or view.phase != "suspended":
         return ()
     said = {prompt.operands.get("text") for prompt in prompts if prompt.code == "call_supervisor"}
-    return tuple(sorted(open_, key=lambda alert: (alert.text not in said, _GRAVITY.get(alert.severity, 9), -alert.id)))[:3]
+    ordered = sorted(open_, key=lambda alert: (alert.text not in said, _GRAVITY.get(alert.severity, 9), -alert.id))
+    return tuple(alert for alert in ordered if alert is ordered[0] or alert.severity == "critical")[:3]
 
 
 def _past(one: Round) -> RoundShown:
@@ -274,7 +275,8 @@ def _next(now: Prompt, view: TableView, texts: Texts) -> str:
     staked = [box.box for box in view.boxes if box.staked or box.carried or box.hands]
     later = [box for box in staked if now.box is not None and box > now.box]
     if now.code == "place_bets":
-        return say("deal_to_box", staked[0]) if staked else ""
+        laid = [box.box for box in view.boxes if box.staked or box.carried]
+        return say("deal_to_box", laid[0]) if laid else ""
     if now.code == "burn":
         return say("place_bets")
     if now.code == "deal_to_dealer" and view.phase == "first_cards":

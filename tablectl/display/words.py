@@ -56,7 +56,7 @@ ENGLISH: dict[str, str] = {
     "word.insurance": "Insurance",
     "word.total": "Total",
     "word.soft": "soft",
-    "word.next": "Next",
+    "word.next": "Next: {what}",
     "word.also": "Also due",
     "word.shoe": "Shoe",
     "word.drawn": "{count} drawn",

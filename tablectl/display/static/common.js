@@ -123,7 +123,7 @@ export function follow(handlers) {
 }
 
 // The banner that says how old it is. Everything behind it is grey by the style sheet.
-export function banner(reason, old) {
+export function banner(reason, old, besides) {
   const node = document.getElementById("grey");
   if ((root.dataset.grey ?? "") !== reason) {
     if (reason) root.dataset.grey = reason;
@@ -136,8 +136,9 @@ export function banner(reason, old) {
   }
   const text = say(`grey.${reason}`);
   const how = old === null || old === undefined || reason === "unknown" ? "" : say("grey.age", { age: age(old) });
+  const warned = besides ? ` ${say(besides)}` : "";
   if (!node.firstChild) node.append(el("strong"), " ", el("span", { "aria-hidden": "true" }));
-  if (node.firstChild.textContent !== text) node.firstChild.textContent = text;
+  if (node.firstChild.textContent !== `${text}.${warned}`) node.firstChild.textContent = `${text}.${warned}`;
   if (node.lastChild.textContent !== how) node.lastChild.textContent = how;
 }
 

@@ -8,7 +8,7 @@ const now = el("p", { class: "now", id: "now" });
 const next = el("p", { class: "next" });
 const also = el("ul", { class: "also" });
 const warnings = el("ul", { class: "warnings" });
-const dealing = el("section", { class: "dealing" }, el("div", { class: "room" }, now), also, next, warnings);
+const dealing = el("section", { class: "dealing" }, also, el("div", { class: "room" }, now), next, warnings);
 const what = el("p", { class: "what" });
 const remedy = el("p", { class: "remedy" });
 const stop = el("p", { class: "stop" });
@@ -67,7 +67,7 @@ async function show(table) {
   }
   put(now, table.told ? table.told.now : "");
   root.dataset.code = table.told?.code ?? "";
-  put(next, table.told?.next ? `${say("word.next")}: ${table.told.next}` : "");
+  put(next, table.told?.next ? `${say("word.next", { what: table.told.next })}` : "");
   list(also, table.told?.also ?? []);
   list(warnings, suspended ? [] : table.alerts.slice(-2).map((alert) => alert.text));
   announce(suspended ? `${what.textContent} ${remedy.textContent}` : [...(table.told?.also ?? []), now.textContent].join(". "));
@@ -84,6 +84,6 @@ follow({
   grey(reason, old, tables) {
     const mine = Object.values(tables)[0];
     const why = reason || (mine ? mine.reason : shown ? "" : "unknown");
-    banner(why, reason ? old : mine?.age);
+    banner(why, reason ? old : mine?.age, "grey.no_order");
   },
 });

@@ -53,7 +53,7 @@ function draw() {
   const open = sorted.flatMap((row) => row.alerts).sort((one, other) => (one.at ?? "").localeCompare(other.at ?? ""));
   redraw(alerts, open, (alert) => `${alert.table}#${alert.id}`, (alert) => alertItem(alert, { link: true }));
   none.textContent = open.length ? "" : say("word.no_alerts");
-  heading.textContent = `${say("word.alerts")}${open.length ? `: ${open.length}` : ""}`;
+  heading.textContent = `${say("word.alerts")}${open.length ? ` (${open.length})` : ""}`;
   const names = open.map((alert) => `${alert.table}#${alert.id}`).join(" ");
   const fresh = open.filter((alert) => !known.split(" ").includes(`${alert.table}#${alert.id}`));
   if (fresh.length && known !== "-") announce(fresh.map((alert) => `${say("word.table")} ${decodeURIComponent(alert.table.split("/").at(-1))}: ${alert.text}`).join(". "));

@@ -51,23 +51,23 @@ function fan(cards, x, y, room) {
 
 function drawBox(number, box, told) {
   const at = spot(number, 640, 560);
-  const parts = [svg("ellipse", { class: "place", cx: at.x, cy: at.y + 26, rx: 92, ry: 92 })];
+  const parts = [svg("ellipse", { class: "place", cx: at.x, cy: at.y + 26, rx: 100, ry: 100 })];
   const hands = box?.hands ?? [];
   const asked = told && told.box === number;
-  const scale = hands.length > 1 ? Math.max(0.55, 1.5 / hands.length) : 1.15;
-  const gap = 190 / Math.max(1, hands.length);
+  const scale = hands.length > 1 ? Math.max(0.62, 1.9 / hands.length) : 1.5;
+  const gap = 210 / Math.max(1, hands.length);
   const said = [say("word.box", { box: number })];
   hands.forEach((hand, index) => {
     const x = (index - (hands.length - 1) / 2) * gap;
     const acting = hand.acting || (asked && told.hand === hand.hand && !hand.result);
-    const group = svg("g", { class: `hand${acting ? " acting" : ""}${hand.result ? ` over ${hand.result}` : ""}`, transform: `translate(${at.x + x} ${at.y - 50})` });
+    const group = svg("g", { class: `hand${acting ? " acting" : ""}${hand.result ? ` over ${hand.result}` : ""}`, transform: `translate(${at.x + x} ${at.y - 66})` });
     const cards = svg("g", { transform: `scale(${scale})` }, fan(hand.cards, 0, 0, 86 / hands.length));
-    if (acting) group.append(svg("rect", { class: "frame", x: -gap / 2 + 2, y: -14, width: gap - 4, height: HEIGHT * scale + 68, rx: 10 }));
+    if (acting) group.append(svg("rect", { class: "frame", x: -gap / 2 + 2, y: -14, width: gap - 4, height: HEIGHT * scale + 82, rx: 10 }));
     group.append(cards);
-    const below = HEIGHT * scale + 24;
+    const below = HEIGHT * scale + 30;
     const ends = hand.result ? say(`result.${hand.result}`) : total(hand);
-    if (ends) group.append(text(hand.result ? `${total(hand)} ${ends}` : ends, 0, below, "total", hands.length > 2 ? 19 : 25));
-    if (hand.stake) group.append(text(money(hand.stake), 0, below + 24, "stake", hands.length > 2 ? 16 : 20));
+    if (ends) group.append(text(hand.result ? `${total(hand)} ${ends}` : ends, 0, below, "total", hands.length > 2 ? 20 : 32));
+    if (hand.stake) group.append(text(money(hand.stake), 0, below + 28, "stake", hands.length > 2 ? 18 : 26));
     parts.push(group);
     said.push([hands.length > 1 ? place(number, hand.hand) : "", words(hand.cards), hand.cards.length ? `${say("word.total")} ${total(hand)}` : "", `${say("word.stake")} ${money(hand.stake)}`, hand.result ? ends : acting ? say("word.acting") : ""].filter(Boolean).join(", "));
   });
@@ -77,12 +77,12 @@ function drawBox(number, box, told) {
     said.push(`${say("word.stake")} ${money(laid)}`);
   }
   if (box?.carried) {
-    parts.push(text(`${money(box.carried)} ${say("word.carried")}`, at.x, at.y + 142, "carried", 16));
+    parts.push(text(`${money(box.carried)} ${say("word.carried")}`, at.x, at.y + 166, "carried", 20));
     said.push(`${money(box.carried)} ${say("word.carried")}`);
   }
   const insured = hands.find((hand) => hand.insurance);
   if (insured) {
-    parts.push(text(`${say("word.insurance")} ${money(insured.insurance)}`, at.x, at.y + 124, "insurance", 17));
+    parts.push(text(`${say("word.insurance")} ${money(insured.insurance)}`, at.x, at.y + 146, "insurance", 22));
     said.push(`${say("word.insurance")} ${money(insured.insurance)}`);
   }
   const label = spot(number, 765, 735);
@@ -94,9 +94,9 @@ function drawDealer(table) {
   const cards = table.dealer.cards;
   const said = cards.length ? `${say("word.dealer")}: ${words(cards)}, ${say("word.total")} ${total(table.dealer)}` : say("word.dealer");
   const group = svg("g", { class: "dealer", role: "group", "aria-label": said });
-  const row = svg("g", { transform: "translate(800 86) scale(1.5)" }, fan(cards, 0, 0, 240));
+  const row = svg("g", { transform: "translate(800 74) scale(1.9)" }, fan(cards, 0, 0, 240));
   group.append(row);
-  if (cards.length) group.append(text(total(table.dealer), 800, 256, "total", 34));
+  if (cards.length) group.append(text(total(table.dealer), 800, 276, "total", 42));
   else group.append(text(say("word.dealer"), 800, 150, "number", 26));
   table.held.forEach((held, index) => {
     const x = 1060 + index * 90;
@@ -109,7 +109,7 @@ function drawDealer(table) {
 function drawShoe(table) {
   const { drawn, remaining, unread, state } = table.shoe;
   const whole = remaining === null ? null : drawn + remaining;
-  const bar = svg("svg", { class: "gauge", viewBox: "0 0 200 16", role: "img", "aria-label": say("word.drawn", { count: drawn }) });
+  const bar = svg("svg", { class: "gauge", viewBox: "0 0 200 16", preserveAspectRatio: "none", role: "img", "aria-label": say("word.drawn", { count: drawn }) });
   bar.append(svg("rect", { class: "all", width: 200, height: 16, rx: 4 }));
   if (whole) bar.append(svg("rect", { class: "drawn", width: Math.max(2, (200 * drawn) / whole), height: 16, rx: 4 }));
   const lines = [say("word.drawn", { count: drawn })];
@@ -120,7 +120,7 @@ function drawShoe(table) {
 }
 
 function roundItem(one) {
-  const results = one.results.map((result) => `${place(result.box, result.hand)}: ${say(`result.${result.result}`)}`);
+  const results = one.results.map((result) => `${place(result.box, result.hand)} ${say(`result.${result.result}`)}`);
   return el(
     "li",
     {},
@@ -143,7 +143,7 @@ function show(table) {
   if (now.textContent !== said) now.textContent = said;
   now.lang = table.lang;
   more.lang = table.lang;
-  more.textContent = [...(table.told?.also ?? []), table.told?.next ? `${say("word.next")}: ${table.told.next}` : ""].filter(Boolean).join(" · ");
+  more.textContent = [...(table.told?.also ?? []), table.told?.next ? say("word.next", { what: table.told.next }) : ""].filter(Boolean).join(" · ");
   const down = Object.entries(table.devices).filter(([, device]) => device.state === "down");
   facts.replaceChildren(
     el("span", { class: `phase ${table.phase}` }, say(`phase.${table.phase}`)),
