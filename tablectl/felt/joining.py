@@ -20,6 +20,7 @@ __all__ = ["CARD", "Joined", "join"]
 
 CARD = (63.0, 88.0)  # mm
 TOP = 4.0  # mm from a card's upper edge to its index
+ACROSS = 52.0  # mm from the middle of an index to that of the other end, across the card
 USUAL = 16.0  # mm: the height of an index, where nothing better is known
 
 
@@ -56,30 +57,44 @@ def join(told: list[tuple[Corner, Card]], unsure: list[Corner], px_per_mm: float
     return made
 
 
-def _offset(one: Corner, other: Corner) -> tuple[float, float]:
-    """Where the other index stands as the first one sees it: to its right, and below it, in pixels."""
-    dx, dy = other.x - one.x, other.y - one.y
-    return -dx * one.up[1] + dy * one.up[0], -dx * one.up[0] - dy * one.up[1]
+def _scale(one: Corner, other: Corner) -> float:
+    """The px/mm of a card with both its ends seen: that under which its indices stand `ACROSS` apart, and fit between `TOP`s.
+
+    The diagonal says it, which is long: what the indices themselves say of up and down is much less exact.
+    """
+    high = (one.height + other.height) / 2
+    diagonal = float(np.hypot(other.x - one.x, other.y - one.y))
+    down = CARD[1] - 2 * TOP
+    a, b, c = max(diagonal**2 - high**2, 1.0), 2 * down * high, ACROSS**2 + down**2
+    return 2 * a / (-b + float(np.sqrt(b * b + 4 * a * c)))
+
+
+def _upright(one: Corner, other: Corner, scale: float) -> NDArray[np.float64]:
+    """The unit vector up the card of which these are the upper left and the lower right end."""
+    below = CARD[1] - 2 * TOP - (one.height + other.height) / 2 / scale
+    back = np.array([one.x - other.x, one.y - other.y])
+    back /= max(float(np.hypot(*back)), 1e-9)
+    angle = np.arctan2(ACROSS, max(below, 1.0))  # of the diagonal, from the card's side
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.array([back[0] * cos - back[1] * sin, back[0] * sin + back[1] * cos])
 
 
 def _opposite(one: Corner, other: Corner, px_per_mm: float | None) -> float | None:
     """How badly two indices fit as both ends of one card (0 is well); None where they do not."""
     against = one.up[0] * other.up[0] + one.up[1] * other.up[1]
-    if against > -0.9 or not 0.6 < one.height / other.height < 1.67:
+    if against > -0.8 or not 0.55 < one.height / other.height < 1.8:
         return None
-    first, second = _offset(one, other), _offset(other, one)
-    right, below = (first[0] + second[0]) / 2, (first[1] + second[1]) / 2
-    if right <= 0 or below <= 0:
+    scale = _scale(one, other)
+    high = (one.height + other.height) / 2 / scale
+    if not 8 < high < 48 or (px_per_mm is not None and not 0.75 < scale / px_per_mm < 1.33):
         return None
-    height = (one.height + other.height) / 2
-    if px_per_mm is not None:
-        right, below, height = right / px_per_mm, below / px_per_mm, height / px_per_mm
-    else:
-        scale = (below + height) / (CARD[1] - 2 * TOP)
-        right, below, height = right / scale, below / scale, height / scale
-    if not (30 < right < 62 and 38 < below < 82 and 8 < height < 42):
+    up = _upright(one, other, scale)
+    said = np.array(one.up) - np.array(other.up)
+    said /= np.hypot(*said)
+    slant = float(np.rad2deg(np.arccos(np.clip(up @ said, -1, 1))))
+    if slant > 22:
         return None
-    return abs(below + height - (CARD[1] - 2 * TOP)) / 10 + abs(right - 50) / 10 + (1 + against) * 5
+    return slant / 10 + (abs(scale / px_per_mm - 1) * 5 if px_per_mm is not None else 0.0)
 
 
 def _grouped(pairs: list[tuple[float, int, int]], count: int) -> list[list[int]]:
@@ -104,9 +119,7 @@ def _index_height(groups: list[list[Corner]], px_per_mm: float | None) -> float:
         heights = []
         for group in groups:
             if len(group) == 2:
-                height = (group[0].height + group[1].height) / 2
-                below = (_offset(group[0], group[1])[1] + _offset(group[1], group[0])[1]) / 2
-                heights.append(height * (CARD[1] - 2 * TOP) / (below + height))
+                heights.append((group[0].height + group[1].height) / 2 / _scale(group[0], group[1]))
     return float(np.median(heights)) if heights else USUAL
 
 
@@ -116,12 +129,9 @@ def _outline(corners: tuple[Corner, ...], index_height: float, px_per_mm: float 
     up = np.array(one.up)
     if len(corners) >= 2:
         other = corners[1]
-        up = up - np.array(other.up)
-        up /= np.hypot(*up)
-        right, below = (sum(pair) / 2 for pair in zip(_offset(one, other), _offset(other, one), strict=True))
+        scale = px_per_mm or _scale(one, other)
+        up = _upright(one, other, scale)
         middle = np.array([one.x + other.x, one.y + other.y]) / 2
-        scale = (below + (one.height + other.height) / 2) / (CARD[1] - 2 * TOP)
-        scale = float(np.clip(scale, right / 56, right / 40)) if px_per_mm is None else px_per_mm
     else:
         scale = px_per_mm or one.height / index_height
         across = np.array([-up[1], up[0]])
