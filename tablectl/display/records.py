@@ -186,7 +186,8 @@ class Ledgers:
                     continue
                 entries = [entry for entry in _all(reader) if entry.seq in numbers]
             pin = self._pins[path]
-            return Record(table, pin.language, pin.house.name, number, tuple(lines_of(entries)), self._proof(path, numbers))
+            lines = tuple(_own(list(lines_of(entries))))
+            return Record(table, pin.language, pin.house.name, number, lines, self._proof(path, numbers))
         return None
 
     def proof(self, table: TableName, number: int) -> bytes | None:
@@ -218,11 +219,15 @@ class Ledgers:
                     if entry.kind != "notice":
                         continue
                     head = _head(entry.body)
-                    if head.at is not None and head.round:
-                        if to_micros(head.at) > wanted:
-                            break
+                    if head.at is None:
+                        continue
+                    if to_micros(head.at) <= wanted:
                         found = head.round
-            if found is not None:
+                    elif found is None:
+                        break  # it is from before this ledger
+                    elif found or head.round:
+                        return found or head.round  # what was burned before the first round is told with it
+            if found:
                 return found
         return None
 
@@ -238,6 +243,12 @@ class Ledgers:
                     if b'"alert"' in entry.body or b'"ruling"' in entry.body or b'"ack"' in entry.body:
                         found += [(number, line) for line in lines_of([entry]) if line.event in ("alert", "ruling", "ack")]
         return found[-limit:]
+
+
+def _own(lines: list[Line]) -> list[Line]:
+    """Without the stakes that were laid for the next round, when this one was over."""
+    over = max((index for index, line in enumerate(lines) if line.event == "round_closed"), default=len(lines))
+    return [line for index, line in enumerate(lines) if index < over or line.event != "bet"]
 
 
 class _Head(msgspec.Struct, frozen=True):

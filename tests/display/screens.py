@@ -116,14 +116,13 @@ class Screens:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
-        return self.ask("GET", path, **headers)
+        return self.ask("GET", path, None, **headers)
 
     def post(self, path: str, body: object, **headers: str) -> Answer:
         if isinstance(body, str):
             return self.ask("POST", path, body.encode(), **{"content-type": "application/x-www-form-urlencoded", **headers})
-        return self.ask(
-            "POST", path, json.dumps(body).encode(), **{"content-type": "application/json", "x-tablectl": "page", **headers}
-        )
+        known = {"content-type": "application/json", "x-tablectl": "page", **headers}
+        return self.ask("POST", path, json.dumps(body).encode(), **known)
 
     def stream(self, path: str, **headers: str) -> Stream:
         return Stream(self.netloc, path, headers)
