@@ -12,7 +12,7 @@ from collections import defaultdict
 from tablectl import notices
 from tablectl.game.table import Due
 from tablectl.notices import Alert, Dealt, Notice, Outcome, PhaseChanged, Prompt, RoundClosed, ShoeNotice
-from tablectl.observations import Bet, CardDrawn, Decision, Insurance, Observation, Ruling, TableState
+from tablectl.observations import Bet, CardDrawn, Decision, Felt, Insurance, Observation, Ruling, TableState
 from tablectl.places import BoxPlace
 from tests.perft import oracle
 
@@ -235,7 +235,7 @@ class Played(Law):
             if notice.round != self.round:
                 self.round = notice.round
                 self.begin()
-            self.disputed |= isinstance(seen, Ruling)
+            self.disputed |= isinstance(seen, Ruling | Felt)
             if isinstance(notice, Alert) and notice.severity == "critical":
                 self.disputed = True
             elif isinstance(notice, Dealt) and notice.to != "burn":
@@ -303,6 +303,9 @@ class AFinishedHandGetsNoCard(Law):
 
     def hear(self, seen: Observation, said: tuple[Notice, ...], due: Due) -> None:
         quiet = not any(isinstance(notice, Alert) for notice in said)
+        if isinstance(seen, Felt):  # a card may lie elsewhere than was thought
+            self.finished.clear()
+            self.doubled.clear()
         if quiet and isinstance(seen, Decision):
             acting = BoxPlace(due.hand.box, due.hand.number) if due.hand else due.card
             if isinstance(acting, BoxPlace) and seen.box == acting.box and seen.hand in (None, acting.hand):
@@ -316,7 +319,7 @@ class AFinishedHandGetsNoCard(Law):
                 self.finished.clear()
                 self.doubled.clear()
             if quiet and isinstance(notice, Dealt) and isinstance(notice.to, BoxPlace):
-                assert notice.to not in self.finished or isinstance(seen, Ruling), notice
+                assert notice.to not in self.finished or isinstance(seen, Ruling | Felt), notice
                 if notice.to in self.doubled or (notice.total or 0) >= 21:
                     self.finished.add(notice.to)
 

@@ -22,6 +22,8 @@ from tablectl.observations import (
     Collected,
     CutCard,
     Decision,
+    Felt,
+    FeltKind,
     Insurance,
     Link,
     NoMoreBets,
@@ -155,12 +157,12 @@ class Player:
 
     def beside_the_game(self) -> Observation:
         """What happens at a table and changes nothing in the game."""
-        hands = self.table.round.hands
+        hands = [hand for hand in self.table.round.hands if hand.result is not None]
         hand = self.pick(*hands) if hands else None
         box, number = (hand.box, hand.number) if hand else (1, 0)
         others: list[Observation] = [
             Tick(),
-            Collected(box=box, hand=number),
+            *([Collected(box=box, hand=number)] if hand else []),  # one that plays would be missed
             Seat(box=box, player=self.pick(*NAMES), state=self.pick("taken", "left")),
             Link(device="pad", state="up"),
         ]
@@ -210,6 +212,9 @@ class Player:
             lambda: ShoeFault(code=self.pick("jam", "pulled_back"), cleared=self.pick(False, True)),
             lambda: Link(device="shoe", state=self.pick("up", "down"), why=self.pick("", "corrupt: 2 frames")),
             lambda: Paid(box=box, hand=hand or 0),
+            lambda: Collected(box=box, hand=hand or 0),
+            lambda: Felt(kind="placed", to=self.place(), card=self.pick(None, self.card()), ago=self.pick(0, 1, 3)),
+            lambda: Felt(kind=self.pick(*get_args(FeltKind)), to=self.place(), card=self.card(), ago=self.pick(None, 0, 2)),
             lambda: Ack(alert=table.alerts or 1, by="Eve"),
             lambda: Seat(box=box, player=self.pick(*NAMES), state=self.pick("taken", "left")),
         )
