@@ -1,8 +1,8 @@
 """Cards out of pictures: every index read with a calibrated confidence, indices joined to cards, and `??` where none is certain.
 
 A wrong card is a hundred times worse than an unread one. So an index is told only when its confidence reaches the threshold
-that was measured (`Tuning.certain`), two indices of one card that are both certain and differ make the card unread, and a
-corner that is surely an index but not surely which one is a card `??`.
+that was measured (`Tuning.certain`), alone or together with the other end of its card; and a corner that is surely an index but
+not surely which one is a card `??`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card, Rank, Suit
 from tablectl.felt.find import Corner, Layer, corners_in, layers
-from tablectl.felt.joining import Joined, join
+from tablectl.felt.joining import join
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.patches import cut, normalised
 
@@ -25,6 +25,10 @@ SUITS, RANKS = tuple(Suit), tuple(Rank)
 # The cuts of an index whose answers are averaged: turned by degrees, height multiplied.
 CUTS = ((0.0, 1.0), (-3.5, 1.06), (3.5, 0.95))
 NOTHING = 13  # the reader's answer after the ranks
+LIKELY = 0.6  # from this confidence on an index may help its card's other end
+MISLED_ALIKE = 3.0
+SURELY_AN_INDEX = 0.35  # the most that "no index" may have, and
+SURELY_FOUND = 0.5  # the least heat, of an unread corner that is told as `??`
 PLAINLY_NOTHING = 0.97
 
 
@@ -105,21 +109,35 @@ def read_picture(picture: Picture, px_per_mm: float | None = None, network: Eyes
 
 
 def cards_of(readings: list[Reading], certain: float, px_per_mm: float | None = None) -> list[Seen]:
-    """Join readings to cards: certain ones tell their card, what is surely an index but not certain is `??`."""
-    told = [reading for reading in readings if reading.confidence >= certain]
-    unsure = [
-        reading for reading in readings if reading.confidence < certain and reading.nothing < 0.35 and reading.corner.heat >= 0.5
+    """Join readings to cards: certain ones tell their card, what is surely an index but not certain is `??`.
+
+    Two ends of a card that say the same need less confidence each: see `_together`.
+    """
+    likely = [reading for reading in readings if reading.confidence >= LIKELY]
+    joined = join([(reading.corner, reading.card) for reading in likely], [], px_per_mm)
+    told: list[Reading] = []
+    confidences: list[float] = []
+    unsure = [reading for reading in readings if reading.confidence < LIKELY]
+    for group in joined:
+        members = [likely[place] for place in group.places]
+        confidence = _together([reading.confidence for reading in members])
+        if confidence >= certain:
+            told += members
+            confidences += [confidence] * len(members)
+        else:
+            unsure += members
+    indices = [reading.corner for reading in unsure if reading.nothing < SURELY_AN_INDEX and reading.corner.heat >= SURELY_FOUND]
+    cards = join([(reading.corner, reading.card) for reading in told], indices, px_per_mm)
+    seen = [
+        Seen(card.card, round(max((confidences[place] for place in card.places), default=0.0), 4), card.polygon, card.corners)
+        for card in cards
     ]
-    joined = join([(reading.corner, reading.card) for reading in told], [reading.corner for reading in unsure], px_per_mm)
-    confidences = [reading.confidence for reading in told]
-    seen = [_seen(group, confidences) for group in joined]
     return sorted(seen, key=lambda card: card.polygon[0])
 
 
-def _seen(group: Joined, confidences: list[float]) -> Seen:
-    """A joined card with the confidence that its indices give together."""
-    confidence = max((confidences[place] for place in group.places), default=0.0)
-    if len(group.places) > 1:
-        doubt = min(1 - confidences[place] for place in group.places)
-        confidence = 1 - doubt / 2
-    return Seen(group.card, round(confidence, 4), group.polygon, group.corners)
+def _together(confidences: list[float]) -> float:
+    """The confidence of indices that say the same: doubts multiply, but for what may mislead both alike (light, blur)."""
+    doubt = 1 - confidences[0]
+    for confidence in confidences[1:]:
+        doubt = min(doubt, 1 - confidence, doubt * (1 - confidence) * MISLED_ALIKE)
+    return 1 - doubt
