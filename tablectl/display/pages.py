@@ -64,7 +64,8 @@ def frame(
     """A page that is filled from the events at `stream`."""
     known = {"kind": kind, "stream": stream, "member": visitor.member.name if visitor.member else ""}
     known |= {"signin": "yes" if can_sign_in else "", **(data or {})}
-    head = "" if kind == "dealer" else _head(words, title, visitor, can_sign_in=can_sign_in)
+    plain = f'<h1 class="unseen">{escape(title)}</h1>'
+    head = plain if kind == "dealer" else _head(words, title, visitor, can_sign_in=can_sign_in)
     live = '<div id="grey" class="grey" role="status" hidden></div>'
     said = '<div id="said" class="unseen" role="status" aria-live="polite"></div>'
     body = f'{head}{live}<main id="page" tabindex="-1"></main>{said}'

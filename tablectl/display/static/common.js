@@ -196,6 +196,7 @@ export function alertItem(alert, { link = false } = {}) {
     link ? el("a", { href: tableURL(alert.table) }, decodeURIComponent(alert.table.split("/").at(-1))) : null,
     alert.box ? el("span", {}, place(alert.box, alert.hand)) : null,
     el("span", { class: "text", lang: alert.lang }, alert.text),
+    alert.favours !== "none" ? el("span", { class: "favours" }, say(`favours.${alert.favours}`)) : null,
     el("span", { class: "remedy", lang: alert.lang }, alert.remedy.text, alert.remedy.cite ? ` (${alert.remedy.cite})` : ""),
   ];
   if (page.member) {

@@ -1,6 +1,6 @@
 // The dealer's page: one thing to do now, as large as fits; an error fills it until it is ruled on.
 
-import { announce, banner, el, follow, learn, page, place, say } from "./common.js";
+import { announce, banner, el, follow, learn, say } from "./common.js";
 
 const main = document.getElementById("page");
 const root = document.documentElement;
@@ -61,7 +61,7 @@ async function show(table) {
   root.toggleAttribute("data-error", suspended);
   if (suspended) {
     put(stop, say("word.stopped"));
-    put(what, stopped ? [stopped.box ? `${place(stopped.box, stopped.hand)}. ` : "", stopped.text].join("") : (table.told?.now ?? ""));
+    put(what, stopped ? stopped.text : (table.told?.now ?? ""));
     put(remedy, stopped ? [stopped.remedy.text, stopped.remedy.cite ? ` (${stopped.remedy.cite})` : ""].join("") : "");
     list(rest, [...table.stopped.slice(1).map((alert) => alert.text), say("word.until_ruled")]);
   }

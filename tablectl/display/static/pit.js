@@ -23,7 +23,7 @@ function face(code) {
 function tile(row) {
   const critical = row.alerts.filter((alert) => alert.severity === "critical").length;
   const slow = row.pace !== null && row.aim !== null && row.pace < 0.8 * row.aim;
-  const pace = row.pace === null ? "–" : row.aim === null ? say("word.pace", { count: row.pace }) : `${say("word.pace", { count: row.pace })}, ${say("word.aim", { count: row.aim })}`;
+  const pace = row.pace === null ? "" : row.aim === null ? say("word.pace", { count: row.pace }) : `${say("word.pace", { count: row.pace })}, ${say("word.aim", { count: row.aim })}`;
   const grey = el("span", { class: "old" });
   return el(
     "li",
@@ -35,7 +35,7 @@ function tile(row) {
       el("span", { class: `phase ${row.phase}` }, say(`phase.${row.phase}`)),
       el("span", { class: "round" }, `${say("word.round")} ${row.round}`),
       el("span", { class: `pace${slow ? " slow" : ""}` }, slow ? "▼ " : "", pace),
-      el("span", { class: "dealer" }, row.dealer.length ? [`${say("word.dealer")} `, ...row.dealer.map(face), ` ${row.total ?? "?"}`] : ""),
+      el("span", { class: "dealer" }, row.dealer.length ? [`${say("word.dealer")} ${row.total ?? "?"} `, ...row.dealer.map(face)] : ""),
       row.down.length ? el("span", { class: "down" }, `${say("word.devices_down")}: ${row.down.map((name) => say(`device.${name}`)).join(", ")}`) : "",
       row.alerts.length ? el("span", { class: `count severity ${critical ? "critical" : "warning"}` }, String(row.alerts.length)) : "",
       grey,

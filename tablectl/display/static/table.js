@@ -42,7 +42,12 @@ function words(cards) {
   return cards.map((code) => (code === "??" ? say("word.unread") : code)).join(" ");
 }
 
-// Cards one over another, so that every corner is seen; the first lies undermost.
+// Cards one over another, so that every corner is seen; the first lies undermost. Hands of a split lie upright, side by side.
+function column(cards) {
+  const step = cards.length > 5 ? 22 : 29;
+  return cards.map((code, index) => card(code, -WIDTH / 2, (index - cards.length + 1) * step));
+}
+
 function fan(cards, x, y, room) {
   const step = cards.length > 1 ? Math.min(26, room / (cards.length - 1)) : 0;
   const left = x - (WIDTH + step * (cards.length - 1)) / 2;
@@ -50,24 +55,27 @@ function fan(cards, x, y, room) {
 }
 
 function drawBox(number, box, told) {
-  const at = spot(number, 640, 560);
+  const at = spot(number, 620, 550);
   const parts = [svg("ellipse", { class: "place", cx: at.x, cy: at.y + 26, rx: 100, ry: 100 })];
   const hands = box?.hands ?? [];
   const asked = told && told.box === number;
-  const scale = hands.length > 1 ? Math.max(0.62, 1.9 / hands.length) : 1.5;
-  const gap = 210 / Math.max(1, hands.length);
+  const gap = hands.length > 1 ? Math.min(112, 250 / hands.length) : 210;
+  const scale = Math.min(hands.length > 1 ? 1.4 : 1.5, (gap - 8) / WIDTH);
   const said = [say("word.box", { box: number })];
   hands.forEach((hand, index) => {
     const x = (index - (hands.length - 1) / 2) * gap;
     const acting = hand.acting || (asked && told.hand === hand.hand && !hand.result);
     const group = svg("g", { class: `hand${acting ? " acting" : ""}${hand.result ? ` over ${hand.result}` : ""}`, transform: `translate(${at.x + x} ${at.y - 66})` });
-    const cards = svg("g", { transform: `scale(${scale})` }, fan(hand.cards, 0, 0, 86 / hands.length));
-    if (acting) group.append(svg("rect", { class: "frame", x: -gap / 2 + 2, y: -14, width: gap - 4, height: HEIGHT * scale + 82, rx: 10 }));
+    const cards = svg("g", { transform: `scale(${scale})` }, hands.length > 1 ? column(hand.cards) : fan(hand.cards, 0, 0, 86));
+    const above = hands.length > 1 ? Math.max(0, hand.cards.length - 1) * (hand.cards.length > 5 ? 22 : 29) * scale : 0;
+    if (acting) group.append(svg("rect", { class: "frame", x: -gap / 2 + 1, y: -14 - above, width: gap - 2, height: HEIGHT * scale + 82 + above, rx: 10 }));
     group.append(cards);
     const below = HEIGHT * scale + 30;
     const ends = hand.result ? say(`result.${hand.result}`) : total(hand);
-    if (ends) group.append(text(hand.result ? `${total(hand)} ${ends}` : ends, 0, below, "total", hands.length > 2 ? 20 : 32));
-    if (hand.stake) group.append(text(money(hand.stake), 0, below + 28, "stake", hands.length > 2 ? 18 : 26));
+    const wide = [ends.length > 9, hands.length > 2, hands.length > 1];
+    const counted = hand.result && hand.result !== "blackjack" && hands.length < 3 ? `${hand.total ?? "?"} ${ends}` : ends;
+    if (ends) group.append(text(counted, 0, below, "total", hand.result && (wide[0] || wide[2]) ? 18 : wide[1] ? 24 : 30));
+    if (hand.stake) group.append(text(money(hand.stake), 0, below + 28, "stake", wide[1] ? 18 : wide[2] ? 21 : 26));
     parts.push(group);
     said.push([hands.length > 1 ? place(number, hand.hand) : "", words(hand.cards), hand.cards.length ? `${say("word.total")} ${total(hand)}` : "", `${say("word.stake")} ${money(hand.stake)}`, hand.result ? ends : acting ? say("word.acting") : ""].filter(Boolean).join(", "));
   });
