@@ -22,12 +22,14 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from tablectl.ledger.pin import TableName
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.commands import Commands
+from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.desk import Desk
 from tablectl.mqtt.identity import Trust
 from tablectl.mqtt.judgement import Order
 from tablectl.observations import Observation
 from tests.broker import Broker
 from tests.display.told import NAME, Telling, Told
+from tests.tls_broker import TlsBroker
 
 __all__ = ["PATH", "Answer", "LiveTelling", "Screens", "Stream", "Teller", "eventually"]
 
@@ -95,6 +97,11 @@ class Screens:
         assert self._process.stderr is not None
         self._process.stderr.close()
         assert not [line for line in self.said if "Traceback" in line], "".join(self.said)
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
 
     @property
     def kilobytes(self) -> int:
@@ -187,12 +194,14 @@ class Stream:
 
 
 class Teller:
-    """Publishes a table's messages to a broker, as they are."""
+    """Publishes a table's messages to a broker, as they are; over TLS with the table's certificate where there is one."""
 
     def __init__(self, broker: Broker) -> None:
         self._client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
         self._client.reconnect_delay_set(1, 1)
         self._broker = broker
+        if isinstance(broker, TlsBroker):
+            self._client.tls_set_context(broker.site.context(broker.table()))
 
     def __enter__(self) -> Self:
         self._client.connect("127.0.0.1", self._broker.port)
@@ -215,7 +224,10 @@ class LiveTelling:
         self.telling = Telling(name=name)
         self.seen: list[Observation] = []
         self._teller = Teller(broker)
-        self._commands = Commands(Address.parse(broker.url), name, trust=trust, log=lambda _: None)
+        shown = None
+        if isinstance(broker, TlsBroker):
+            shown = Credentials(broker.ca, broker.table().certificate, broker.table().key)
+        self._commands = Commands(Address.parse(broker.url), name, trust=trust, log=lambda _: None, credentials=shown)
         self._desk = Desk(self.telling.table, self._feed)
         self._stopping = False
         self._thread = threading.Thread(target=self._run)

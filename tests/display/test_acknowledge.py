@@ -21,6 +21,7 @@ from tablectl.observations import Ack
 from tests.broker import Broker
 from tests.display.screens import PATH, Answer, LiveTelling, Screens, eventually
 from tests.display.test_view import DREW, ILLEGAL
+from tests.display.told import NAME
 from tests.tls_broker import TlsBroker
 
 READ = "read-only-token-0123456789"
@@ -208,13 +209,21 @@ def test_a_header_from_elsewhere_is_nobodys_word(broker: Broker) -> None:
 
 def test_the_broker_vouches_and_the_display_itself_may_write_nothing(tmp_path: Path) -> None:
     digest = hashlib.sha256(CHIEF.encode()).hexdigest()
-    with TlsBroker(tmp_path / "broker", people=["CHIEF7"]) as broker:
+    trust = Trust({"CHIEF7": Person("CHIEF7", frozenset({"ack"}))}, vouched=True)
+    with TlsBroker(tmp_path / "broker", tables=[NAME], people=["CHIEF7"]) as broker, LiveTelling(broker, trust) as table:
+        table.feed(*ILLEGAL)
         pair, own = broker.person("CHIEF7"), broker.display
         text = f'[[people]]\nname = "CHIEF7"\ntoken_sha256 = "{digest}"\ncertificate = "{pair.certificate}"\nkey = "{pair.key}"\n'
         listed = private(tmp_path / "people.toml", text)
         shown = ("--ca", str(broker.ca), "--cert", str(own.certificate), "--key", str(own.key), "--people", str(listed))
         with Screens(broker.url, *shown) as screens, screens.stream("/events/all") as page:
-            page.wait("beat", lambda beat: beat["broker"] is not None and not beat["why"])
+            page.wait("row")
+            with screens.stream("/events/alerts") as alerts:
+                table.feed({"event": "decision", "box": 3, "hand": 1, "action": "surrender"})
+                alert = alerts.wait("alert", lambda one: one["open"])["id"]
+            answer = ack(screens, alert, authorization=f"Bearer {CHIEF}")
+            assert (answer.code, answer.json["done"], answer.json["by"]) == (200, True, "CHIEF7"), answer.body
+            assert [seen.by for seen in table.seen if isinstance(seen, Ack)] == ["CHIEF7"]
             host, port = "localhost", str(broker.port)
             for topic in ("cmd/ack", "cmd/ack/CHIEF7", "evt/alert", "state"):
                 command = ["mosquitto_pub", "-h", host, "-p", port, "--cafile", str(broker.ca), "--cert", str(own.certificate)]
@@ -227,7 +236,7 @@ def test_the_broker_vouches_and_the_display_itself_may_write_nothing(tmp_path: P
                     "1",
                     "-d",
                     "-t",
-                    f"tablectl/v1/site/pit/table/{topic}",
+                    f"tablectl/v1/{NAME}/{topic}",
                     "-m",
                     "x",
                 ]
