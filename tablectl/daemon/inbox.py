@@ -1,4 +1,4 @@
-"""The one queue of a live table: what its devices say, in the order in which it arrives, for the game's thread.
+"""The one queue of a live table: what its devices and cameras say, in the order in which it arrives, for the game's thread.
 
 It is bounded. A device's thread waits while it is full, so that no card is dropped; that the table is behind is then told.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 import queue
 import threading
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tablectl.shoe.events import Event
+
+if TYPE_CHECKING:
+    from tablectl.felt.watching import WatchingEvent
 
 __all__ = ["ROOM", "Inbox"]
 
@@ -23,12 +26,12 @@ class Inbox:
     """Any thread may `put` and `wake`; the game's alone takes."""
 
     def __init__(self, room: int = ROOM) -> None:
-        self._queue: queue.Queue[Event | None] = queue.Queue(room)
+        self._queue: queue.Queue[Event | WatchingEvent | None] = queue.Queue(room)
         self._closed = threading.Event()
         self._full = threading.Event()
         self._called = False
 
-    def put(self, event: Event) -> None:
+    def put(self, event: Event | WatchingEvent) -> None:
         """Add an event, and wait for room. Once the inbox is closed, what has no room is lost."""
         while True:
             try:
@@ -46,7 +49,7 @@ class Inbox:
             with suppress(queue.Full):  # then it returns anyway
                 self._queue.put_nowait(None)
 
-    def take(self, seconds: float) -> Event | None:
+    def take(self, seconds: float) -> Event | WatchingEvent | None:
         """The next event, waiting at most `seconds` for it. None: there is none, or somebody called."""
         try:
             event = self._queue.get(timeout=seconds) if seconds > 0 else self._queue.get_nowait()

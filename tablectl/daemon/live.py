@@ -104,6 +104,9 @@ class Live:
                 self.ledger.note("command", each.body)
                 self._remark(each.body)
                 self._changed = True
+            elif each.kind == "evidence":
+                self.ledger.note("evidence", each.body)
+                self._changed = True
         return lines
 
     def rotate(self, at: int, fresh: Decoding) -> bool:
@@ -138,7 +141,7 @@ class Live:
         return self._take_line(at, line_of(observation))
 
     def remark(self, at: int, kind: RemarkKind, body: bytes) -> None:
-        """Take in a remark: a command as the ledger keeps it, or how the daemon began."""
+        """Take in a remark: a command or evidence as the ledger keeps it, what the felt showed, or how the daemon began."""
         self._take_line(at, remark_line(kind, body))
 
     def _take_line(self, at: int, line: bytes) -> list[bytes]:

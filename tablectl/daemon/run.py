@@ -4,6 +4,7 @@
 |---|---|
 | main | the game: owns table, ledger and recording; takes what is in the inbox, does what is due, tells systemd that it lives |
 | `tablectl-NAME` | one a device: opens it, reads it, delivers into the inbox |
+| `tablectl-felt` | with `[[cameras]]`: keeps a process that watches the felt, delivers what that reports into the inbox |
 | `tablectl-mqtt` | the publisher: reads the ledger, drives its connection to the broker |
 | `tablectl-commands` | commands: drives a second connection, judges what arrives |
 | `tablectl-metrics` | with `[metrics]`: serves figures |
@@ -20,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tablectl import config
 from tablectl.config import ConfigFile
@@ -35,12 +36,17 @@ from tablectl.errors import ConfigError, LedgerError
 from tablectl.instants import from_micros
 from tablectl.mqtt.judgement import Order
 from tablectl.mqtt.orders import ShoeCommand
-from tablectl.observations import Link
+from tablectl.notices import Notice
+from tablectl.observations import Link, Observation
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe.encoder import Encoder
 from tablectl.shoe.events import Bytes, Down, Event, Sent, Trouble, Up
 from tablectl.shoe.port import Patience, Port
 from tablectl.shoe.profile import Profile
+
+if TYPE_CHECKING:
+    from tablectl.daemon.felt import FeltWatch
+    from tablectl.felt.watching import WatchingEvent
 
 __all__ = ["Daemon"]
 
@@ -83,6 +89,7 @@ class Daemon:
         self._inbox = Inbox()
         self._notify = Notify()
         self._ports: dict[str, Port] = {}
+        self._felt: FeltWatch | None = None
         self._profiles: dict[str, Profile] = {}
         self._stopping = False
         self._reload = False
@@ -101,8 +108,9 @@ class Daemon:
         with self._signals(), ExitStack() as stack:
             storage = Storage(self._file.beside(self._file.config.storage.folder))
             stack.callback(storage.close)
+            self._felt = self._felt_of(storage)
             table = stack.enter_context(
-                LiveTable(self._file, storage, clock=self._clock, tell=self._tell, device=self._order_device, tried=self._tried)
+                LiveTable(self._file, storage, clock=self._clock, tell=self._heard, device=self._order_device, tried=self._tried)
             )
             outlets = stack.enter_context(Outlets(self._file, storage, table, log=self._log, notify=self._inbox.wake))
             if self._file.config.metrics is not None:
@@ -117,6 +125,8 @@ class Daemon:
             for port in self._ports.values():
                 port.start()
             stack.callback(self._close_ports)
+            if self._felt is not None:
+                stack.enter_context(self._felt)
             gc.freeze()  # what is there now stays: to look through it again would hold up a card for tens of milliseconds
             stack.callback(gc.unfreeze)
             self._notify.ready(self._status(table, outlets))
@@ -129,6 +139,20 @@ class Daemon:
             self._log(f"not all could be written: {table.live.trouble}")
             return LedgerError.exit_code
         return 0
+
+    def _felt_of(self, storage: Storage) -> FeltWatch | None:
+        """What watches the felt, where there are cameras. Raises `ConfigError`."""
+        if not self._file.config.cameras:
+            return None
+        from tablectl.daemon.felt import FeltWatch, settings_of  # OpenCV, which a table without cameras can do without
+
+        settings = settings_of(self._file, storage.folder)
+        return FeltWatch(settings, self._inbox.put, log=self._log, clock=self._clock)
+
+    def _heard(self, observation: Observation, notices: tuple[Notice, ...]) -> None:
+        if self._felt is not None:
+            self._felt.hear(notices)
+        self._tell(observation, notices)
 
     def _tried(self, line: str) -> None:
         self._notify.more_time(START_SECONDS, line)
@@ -178,7 +202,7 @@ class Daemon:
             outlets.wake()
         self._follow_up(table, outlets, now)
 
-    def _take(self, table: LiveTable, event: Event, now: float) -> None:
+    def _take(self, table: LiveTable, event: Event | WatchingEvent, now: float) -> None:
         if isinstance(event, Bytes):
             table.take(Chunk(event.at, event.port, "<", event.data), now)
         elif isinstance(event, Sent):
@@ -187,8 +211,10 @@ class Daemon:
             table.observe(Link(device=event.port, state="up", why=f"opened: {event.why}"[:500]))
         elif isinstance(event, Down):
             table.observe(Link(device=event.port, state="down", why=event.why[:500]))
-        else:
+        elif isinstance(event, Trouble):
             self._trouble(table, event)
+        elif self._felt is not None:
+            self._felt.take(table, event)
 
     def _trouble(self, table: LiveTable, event: Trouble) -> None:
         device = table.table.devices.get(event.port)
@@ -199,6 +225,8 @@ class Daemon:
 
     def _commit(self, table: LiveTable, outlets: Outlets) -> None:
         if table.commit():
+            if self._felt is not None:
+                self._felt.ask(table)
             outlets.wake()
             while self._unanswered:  # "done" is said of what is on the disk
                 outlets.answer(*self._unanswered.popleft())
@@ -287,6 +315,9 @@ class Daemon:
         """Take in what the devices have sent, and hand on what can be handed on."""
         for port in self._ports.values():
             port.stop()
+        if self._felt is not None:
+            self._notify.more_time(START_SECONDS, "writing the last evidence")
+            self._felt.close()
         until = time.monotonic() + LAST_WORDS
         while (now := time.monotonic()) < until and not table.is_choked:
             event = self._inbox.take(0.05)
@@ -294,6 +325,8 @@ class Daemon:
                 self._take(table, event, now)
             elif not any(port.is_alive for port in self._ports.values()):
                 break
+        if self._felt is not None:
+            self._felt.settle(table)
         for record in outlets.stop_listening():
             table.refused(record)
         table.desk.settle(self._clock(), at_once=True)

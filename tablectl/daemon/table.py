@@ -214,6 +214,10 @@ class LiveTable:
         """Take in what following saw of the felt, now."""
         self.live.remark(self._clock(), "felt", sighting.encode(event))
 
+    def enter_evidence(self, body: bytes) -> None:
+        """Enter what was kept of an alert's pictures: one JSON object."""
+        self.live.remark(self._clock(), "evidence", body)
+
     @property
     def is_choked(self) -> bool:
         """Whether so much waits for the disk that nothing more may be taken in."""
@@ -373,11 +377,11 @@ class LiveTable:
 
     def change(self, file: ConfigFile) -> None:
         """Take over what may change while the table runs; `tablectl.daemon.reload` has looked at it. Raises `ConfigError`."""
+        signer = signer_of(file, self._storage)
         self.file = file
         pin = pin_of(file, self._ruled)
         if self.ledger.repin(pin):
             apply_pin(self.table, pin)
-        signer = signer_of(file, self._storage)
         if signer.verifier != self._signer.verifier:
             self.checkpoint()
             self.ledger.note("key", succession(self.ledger.origin, signer, self._signer))

@@ -73,6 +73,7 @@ class Watching:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None  # under the lock
+        self._began = False  # the process has reported something
         self._thread = threading.Thread(target=self._run, name="tablectl-felt", daemon=True)
 
     def start(self) -> None:
@@ -86,6 +87,8 @@ class Watching:
     def close(self) -> None:
         """Let the watcher finish what it writes, and end it."""
         self._stopping.set()
+        if not self._began:
+            self._kill()  # it still loads, and has nothing to finish
         self._ask(encode(Stop()))
         if self._thread.ident is not None:
             self._thread.join(self._patience.stop)
@@ -142,7 +145,9 @@ class Watching:
         os.write(process.stdin.fileno(), encode(self._settings))
         os.set_blocking(process.stdin.fileno(), False)  # who asks does not wait
         with self._lock:
-            self._process = process
+            self._process, self._began = process, False
+            if self._stopping.is_set():  # it was asked for before it was there
+                process.kill()
         why = ""
         try:
             why = self._listen(process)
@@ -185,6 +190,7 @@ class Watching:
                         report = read_report(line)
                     except InputError as fault:
                         return f"it cannot be understood: {fault.message}"
+                    self._began = True
                     self._deliver(report)
                 if len(pending) > LONGEST:
                     return "it cannot be understood: a line without an end"

@@ -46,7 +46,7 @@ class _Named(msgspec.Struct, frozen=True):
 _name_of = msgspec.json.Decoder(_Named).decode
 _RETAINED = frozenset({"prompt", "status"})
 
-Kind = Literal["pin", "observation", "notice", "command", "key"]
+Kind = Literal["pin", "observation", "notice", "command", "key", "evidence"]
 _ADD = "INSERT INTO entries VALUES (?, ?, ?, ?)"
 _KEEP = """INSERT INTO latest VALUES (?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, body = excluded.body, digest = excluded.digest"""
@@ -179,10 +179,10 @@ class Ledger:
             self._latest["state"] = (self.last, state)
         return first
 
-    def note(self, kind: Literal["command", "key"], body: bytes) -> int:
-        """Add what is no observation and no notice: a command that came, or a key that signs from here on. Gives its number.
+    def note(self, kind: Literal["command", "key", "evidence"], body: bytes) -> int:
+        """Add what is no observation and no notice: a command that came, a key that signs from here on, pictures that were kept.
 
-        Nothing is written before `commit`. A `key` entry's body is `tablectl.ledger.checkpoint.succession`.
+        Gives its number. Nothing is written before `commit`. A `key` entry's body is `tablectl.ledger.checkpoint.succession`.
         """
         return self._add(kind, body)
 

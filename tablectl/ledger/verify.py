@@ -21,7 +21,7 @@ from tablectl.ledger import chain as chains
 from tablectl.ledger import pin as pins
 from tablectl.ledger import schema
 from tablectl.ledger.chain import Break, Linked
-from tablectl.ledger.checkpoint import Checkpoint, key_name, origin, succeeds
+from tablectl.ledger.checkpoint import Checkpoint, key_name, origin, succeeds, vouches_for
 from tablectl.ledger.keys import Verifier
 from tablectl.ledger.merkle import Frontier
 from tablectl.ledger.pin import Follows, Pin
@@ -30,7 +30,7 @@ from tablectl.ledger.witnessed import Witnessed
 
 __all__ = ["KINDS", "Fault", "Report", "verify", "verify_days"]
 
-KINDS = frozenset({"pin", "observation", "notice", "command", "key"})
+KINDS = frozenset({"pin", "observation", "notice", "command", "key", "evidence"})
 """The kinds of entries that there are."""
 
 MOST = 100
@@ -126,6 +126,7 @@ class _Day:
         self.roots: dict[int, bytes] = {}
         self.first_key: Verifier | None = None
         self._keys = keys
+        self._judged = bool(keys)
         self._witness = witness
         self._key: Verifier | None = None
         self._known: set[Verifier] = set(keys)
@@ -146,6 +147,8 @@ class _Day:
                 self.begun = pins.decode(body)
         except (LedgerError, msgspec.DecodeError, ConfigError, TypeError):
             return
+        self._keys = frozenset(key for key in self._keys if vouches_for(key, self.begun.table))
+        self._known = set(self._keys)
         self.report.table = str(self.begun.table)
         self.report.follows = self.begun.follows
 
@@ -243,9 +246,13 @@ class _Day:
             self.begun = pin
             if pin.signer is not None:
                 try:
-                    self._begin(Verifier.parse(pin.signer))
+                    key = Verifier.parse(pin.signer)
                 except ConfigError as error:
                     self.fault(1, f"names a key that {error.message}")
+                    return
+                self._begin(key)
+                if not vouches_for(key, pin.table):
+                    self.fault(1, f"names a key that is not this table's, but called {key.name}")
         elif self.begun is not None:
             if (pin.table, pin.house) != (self.begun.table, self.begun.house):
                 self.fault(entry.seq, "pins another table or house than the first entry")
@@ -304,12 +311,12 @@ class _Day:
         """Whether the key in force signed; before any key is named, one of those given."""
         if self._key is not None:
             return bool(self._key.signed(note))
-        return any(key.signed(note) for key in self._keys) or not self._keys
+        return any(key.signed(note) for key in self._keys) or not self._judged
 
     def judge_keys(self, days: dict[str, _Day]) -> None:
         """Say whether the ledger's keys are vouched for, by the keys given or by the ledger before it."""
         report, key = self.report, self.first_key
-        if not self._keys:
+        if not self._judged:
             return
         before = days.get(report.follows.session) if report.follows else None
         if key is None:

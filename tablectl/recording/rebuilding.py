@@ -90,8 +90,8 @@ def _given(table: Table, stream: Iterator[Seen | Remark]) -> Iterator[tuple[str,
     """The entries that a stream of observations and remarks makes, one at a time: a pin may come between two observations."""
     for found in fused(Fusion(table.due, state_of(table)), stream):
         if isinstance(found, Remark):
-            if found.kind == "command":
-                yield "command", found.body
+            if found.kind in ("command", "evidence"):
+                yield found.kind, found.body
             continue
         observation = found.observation
         yield "observation", encode_observation(observation)

@@ -8,6 +8,7 @@ One JSON object a line, so that a recording alone rebuilds the ledger of its day
 | `{"command":{...}}` | a command that was taken or refused, as the ledger holds it, byte for byte |
 | `{"start":{...}}` | the daemon began |
 | `{"felt":{...}}` | what following saw of the felt (`tablectl.felt.sighting`), to be fused with the shoe's cards |
+| `{"evidence":{...}}` | what was kept of an alert's pictures, as the ledger holds it, byte for byte |
 
 The header says `profile.table: table`. In such a recording the links that came up and went down are observations of this port;
 none is inferred.
@@ -36,10 +37,10 @@ TOO_LONG = f"the line is longer than {LINE_LIMIT} bytes"
 SHOWN = 200
 """The letters of a complaint that are shown: it may quote what it is about."""
 
-RemarkKind = Literal["command", "start", "felt"]
+RemarkKind = Literal["command", "start", "felt", "evidence"]
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_KINDS: dict[str, RemarkKind] = {"command": "command", "start": "start", "felt": "felt"}
+_KINDS: dict[str, RemarkKind] = {"command": "command", "start": "start", "felt": "felt", "evidence": "evidence"}
 
 
 class Remark(NamedTuple):
