@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +24,7 @@ from tablectl.game.view import TableView
 from tablectl.houses import rules
 from tablectl.houses.rules import HouseFile
 from tablectl.instants import from_micros, to_micros
-from tablectl.ledger.checkpoint import key_name
+from tablectl.ledger.checkpoint import key_name, vouches_for
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.pin import Follows, Pin, Pinned
 from tablectl.ledger.reader import Reader
@@ -87,13 +88,27 @@ def secret_of(file: ConfigFile, field: str, value: str) -> Path:
 
 
 def signer_of(file: ConfigFile, storage: Storage) -> Signer:
-    """The key that signs the ledger's heads; where none is named, one in the storage folder, made when it is not there."""
+    """The key that signs the ledger's heads; where none is named, one in the storage folder, made when it is not there.
+
+    Raises `ConfigError` when it cannot be read, or is not called after this table.
+    """
     if file.config.ledger.key is not None:
-        return Signer.load(secret_of(file, "ledger.key", file.config.ledger.key))
+        return _own(file, secret_of(file, "ledger.key", file.config.ledger.key))
     path = storage.folder / KEY
     if not path.exists():
         Signer.make(key_name(file.name)).save(path)
-    return Signer.load(path)
+    return _own(file, path)
+
+
+def _own(file: ConfigFile, path: Path) -> Signer:
+    signer = Signer.load(path)
+    if not vouches_for(signer.verifier, file.name):
+        raise ConfigError(
+            f"is the key {signer.verifier.name}, not that of table {file.name}; "
+            f"make one: tablectl audit key FILE --table {quote(str(file.name))}",
+            where=str(path),
+        )
+    return signer
 
 
 def pin_of(file: ConfigFile, ruled: Ruled) -> Pin:

@@ -23,12 +23,12 @@ from urllib.parse import quote
 import msgspec
 
 from tablectl.errors import ConfigError, LedgerError
-from tablectl.ledger.keys import Signer, Verifier
+from tablectl.ledger.keys import SIGNS, Signer, Verifier
 from tablectl.ledger.merkle import SIZE
 from tablectl.ledger.pin import TableName
 from tablectl.ledger.signed_note import Note, of_base64, to_base64
 
-__all__ = ["Checkpoint", "KeyEntry", "key_name", "origin", "signers", "succeeds", "succession"]
+__all__ = ["Checkpoint", "KeyEntry", "key_name", "origin", "signers", "succeeds", "succession", "vouches_for"]
 
 _AT = "at "
 
@@ -102,8 +102,13 @@ def origin(table: TableName, session: str) -> str:
 
 
 def key_name(table: TableName) -> str:
-    """What a table's key is called unless one gives it another name."""
+    """What a table's key is called; the one that follows it is called the same, and has another id."""
     return "/".join(["tablectl/v1", *(quote(name) for name in (table.site, table.pit, table.table))])
+
+
+def vouches_for(key: Verifier, table: TableName) -> bool:
+    """Whether a key may sign this table's ledgers: it is called after it, and so after no other."""
+    return key.use == SIGNS and key.name == key_name(table)
 
 
 def succession(origin: str, new: Signer, old: Signer | None = None) -> bytes:
@@ -119,6 +124,8 @@ def succeeds(body: bytes, origin: str, before: Verifier | None) -> Verifier:
     verifier, note = KeyEntry.parse(body)
     if note.text != _succession_text(origin, verifier):
         raise LedgerError("names another ledger or another key than its note")
+    if verifier.use != SIGNS or verifier.name != origin.rpartition("/")[0]:
+        raise LedgerError(f"is not this table's, but called {verifier.name}")
     if not verifier.signed(note):
         raise LedgerError("is not signed by the new key")
     if before is not None and not before.signed(note):

@@ -24,7 +24,7 @@ from tablectl.errors import ConfigError, InputError, LedgerError
 from tablectl.ledger import chain as chains
 from tablectl.ledger import pin as pins
 from tablectl.ledger import schema
-from tablectl.ledger.checkpoint import Checkpoint, origin
+from tablectl.ledger.checkpoint import Checkpoint, origin, vouches_for
 from tablectl.ledger.keys import Verifier
 from tablectl.ledger.merkle import Tree, included
 from tablectl.ledger.pin import Pin
@@ -187,7 +187,10 @@ def check_proof(body: bytes, keys: Sequence[Verifier], *, where: str) -> Proved:
         raise LedgerError("does not hold: the first entry is no pin", where=where) from None
     if entries[0].kind != "pin" or checkpoint.origin != origin(pin.table, pins.session(entries[0].body)):
         raise LedgerError("does not hold: the checkpoint is of another ledger than the first entry", where=where)
-    return Proved(checkpoint, signers[0], pin, tuple(entries))
+    signer = next((key for key in signers if vouches_for(key, pin.table)), None)
+    if signer is None:
+        raise LedgerError(f"does not hold: it is of table {pin.table}, and signed by {signers[0].name}", where=where)
+    return Proved(checkpoint, signer, pin, tuple(entries))
 
 
 def _proved(entry: Entry, tree: Tree) -> _ProvedEntry:

@@ -11,7 +11,7 @@ Where the proof from what was seen is not at hand, because the witness was away 
 held, the proof is asked for, and what is told beyond the gap has to go on from there. What is refused changes nothing.
 
 Keys are given, or believed at first sight (`first_use`); a key that follows one that is trusted, signed by both, is trusted too.
-A key that is named after a table (`tablectl/v1/SITE/PIT/TABLE`) vouches for this table alone.
+A key is called after its table (`tablectl/v1/SITE/PIT/TABLE`) and vouches for this table alone; one of another name for none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from tablectl.errors import ConfigError, LedgerError
-from tablectl.ledger.checkpoint import Checkpoint, KeyEntry, key_name, signers, succeeds
+from tablectl.ledger.checkpoint import Checkpoint, KeyEntry, key_name, signers, succeeds, vouches_for
 from tablectl.ledger.keys import Verifier
 from tablectl.ledger.merkle import consistent
 from tablectl.ledger.pin import TableName
@@ -196,13 +196,12 @@ class Witness:
         if line.succession is not None:
             body, ledger = msgspec.json.encode(line.succession), line.succession.note.partition("\n")[0]
             trusted = any(_succeeds(body, ledger, before) == verifier for before in self._keys(line.topic, table))
-        if trusted and verifier not in table.keys:
+        if trusted and vouches_for(verifier, table_of(line.topic)) and verifier not in table.keys:
             table.keys.append(verifier)
 
     def _keys(self, topic: str, table: _Table) -> list[Verifier]:
-        named = key_name(table_of(topic))
-        given = [one for one in self._given if one.name == named or not one.name.startswith("tablectl/v1/")]
-        return [*given, *table.keys]
+        name = table_of(topic)
+        return [*(one for one in self._given if vouches_for(one, name)), *table.keys]
 
     def _trusted(self, topic: str, table: _Table, found: Published, seen: str) -> list[Line]:
         """See that a trusted key signed; gives what is to be remembered of keys. Raises `_Refused`, `LedgerError`."""
@@ -216,12 +215,15 @@ class Witness:
                 lines.append(Line(seen=seen, topic=topic, key=new.vkey, succession=entry))
         if not trusted and self._first_use and found.key is not None:
             try:
-                trusted.append(Verifier.parse(found.key))
+                first = Verifier.parse(found.key)
             except ConfigError as error:
-                raise _Refused(f"its key {error.message}") from None
+                raise _Refused(f"comes with a key that {error.message}") from None
+            if not vouches_for(first, table_of(topic)):
+                raise _Refused(f"comes with a key that is not this table's, but called {first.name}")
+            trusted.append(first)
             lines.append(Line(seen=seen, topic=topic, key=found.key))
         if not trusted:
-            raise _Refused("no key is known for this table")
+            raise _Refused("is of a table of which no key is known: give it with --key")
         if not signers(found.note, trusted):
             names = ", ".join(sorted({one.name for one in found.note.signatures}))
             raise _Refused(f"is not signed by a key that is trusted for this table (but by {names})")

@@ -17,6 +17,7 @@ from tablectl.daemon.table import LiveTable
 from tablectl.errors import ConfigError, LedgerError
 from tablectl.houses import rules
 from tablectl.ledger import pin as pins
+from tablectl.ledger.checkpoint import key_name
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import all_entries
@@ -322,14 +323,18 @@ def test_another_key_follows_the_first_by_its_word_and_by_no_other(tmp_path: Pat
     file = configured(tmp_path)
     running = Running(file, Clock())
     running.feed(list(chunks_of("es", seed=11, rounds=1)))
-    Signer.make("new").save(tmp_path / "new.key")
+    new = Signer.make(key_name(file.name))
+    new.save(tmp_path / "new.key")
+    Signer.make("tablectl/v1/a/b/c").save(tmp_path / "another.key")
+    with pytest.raises(ConfigError, match=f"another.key: is the key tablectl/v1/a/b/c, not that of table {file.name}"):
+        running.table.change(configured(tmp_path, more='[ledger]\nkey = "another.key"\n'))
     changed = configured(tmp_path, more='[ledger]\nkey = "new.key"\n')
     running.table.change(changed)
     running.tend(seconds=100.0)
     running.stop()
     (report,) = verify_days(ledgers(file))
     assert report.whole, report.faults
-    assert (report.signed, report.key) == (report.size, "new")
+    assert (report.signed, report.key) == (report.size, new.verifier.name)
     Running(changed, running.clock).stop()
     with pytest.raises(LedgerError, match="the table has another key; hand it over with: tablectl audit rotate-key"):
         Running(configured(tmp_path), running.clock)

@@ -167,28 +167,29 @@ def test_a_false_signature_by_a_known_key_is_said_whoever_else_signed() -> None:
 
 def test_a_key_follows_another_when_both_have_signed() -> None:
     old, new = Signer.make("t"), Signer.make("t")
-    body = succession("origin", new, old)
-    assert succeeds(body, "origin", old.verifier) == new.verifier
-    assert succeeds(succession("origin", new), "origin", None) == new.verifier
+    body = succession("t/day", new, old)
+    assert succeeds(body, "t/day", old.verifier) == new.verifier
+    assert succeeds(succession("t/day", new), "t/day", None) == new.verifier
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda old, new, thief: succession("origin", new, thief), "not signed by the key before it"),
-        (lambda old, new, thief: succession("origin", new), "not signed by the key before it"),
+        (lambda old, new, thief: succession("t/day", new, thief), "not signed by the key before it"),
+        (lambda old, new, thief: succession("t/day", new), "not signed by the key before it"),
         (lambda old, new, thief: succession("another", new, old), "names another ledger"),
         (
-            lambda old, new, thief: succession("origin", new, old).replace(
+            lambda old, new, thief: succession("t/day", new, old).replace(
                 new.verifier.vkey.encode(), thief.verifier.vkey.encode(), 1
             ),
             "names another ledger or another key",
         ),
+        (lambda old, new, thief: succession("t/day", Signer.make("u"), old), "is not this table's, but called u"),
         (lambda old, new, thief: b"{}", "is no key entry"),
         (lambda old, new, thief: b'{"key":"x","note":"y"}', "is no key entry: is no public key"),
         (
             lambda old, new, thief: msgspec.json.encode(
-                {"key": new.verifier.vkey, "note": old.sign(Note(f"origin\nkey {new.verifier.vkey}\n")).encode().decode()}
+                {"key": new.verifier.vkey, "note": old.sign(Note(f"t/day\nkey {new.verifier.vkey}\n")).encode().decode()}
             ),
             "not signed by the new key",
         ),
@@ -198,4 +199,4 @@ def test_no_other_key_comes_into_force(spoil: object, words: str) -> None:
     assert callable(spoil)
     old, new, thief = (Signer.make("t") for _ in range(3))
     with pytest.raises(LedgerError, match=words):
-        succeeds(spoil(old, new, thief), "origin", old.verifier)
+        succeeds(spoil(old, new, thief), "t/day", old.verifier)

@@ -15,13 +15,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tablectl.errors import InputError, LedgerError
+from tablectl.ledger.checkpoint import key_name
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.prove import check_proof, entries_of_round, prove
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.store import Ledger
 from tests.conftest import Command
 from tests.ledger.days import Day
-from tests.mqtt.tables import PIN
+from tests.mqtt.tables import PIN, TABLE
 
 SECOND_KEY = 1
 """Which of a day's keys signed its last checkpoints."""
@@ -151,12 +152,16 @@ def test_what_cannot_be_proved_yet(tmp_path: Path) -> None:
             prove(path, [2])
         with pytest.raises(LedgerError, match="has no entry 3: it has 2"):
             prove(path, [3])
-        signer = Signer.make("t")
+        signer, other = Signer.make(key_name(TABLE)), Signer.make("tablectl/v1/Vilnius/pit%202/BJ-8")
         ledger.checkpoint(signer, "2026-11-30T05:57:42.000631Z")
     document = prove(path, [2])
     assert json.loads(document)["entries"][1]["base64"] == "/wA="
     assert check_by_another_program(document, signer.verifier.vkey)[1] == b"\xff\x00"
-    assert check_proof(document, [signer.verifier], where="p").entries[1].body == b"\xff\x00"
+    assert check_proof(document, [other.verifier, signer.verifier], where="p").entries[1].body == b"\xff\x00"
+    with Ledger.create(tmp_path / "other.db", PIN) as ledger:
+        ledger.checkpoint(other, "2026-11-30T05:57:42.000631Z")
+    with pytest.raises(LedgerError, match=f"is of table {TABLE}, and signed by {other.verifier.name}"):
+        check_proof(prove(tmp_path / "other.db", [1]), [other.verifier], where="p")
 
 
 # The commands

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tablectl.errors import InputError
-from tablectl.ledger.checkpoint import Checkpoint, succession
+from tablectl.ledger.checkpoint import Checkpoint, key_name, succession
 from tablectl.ledger.keys import Signer
 from tablectl.ledger.pin import Follows
 from tablectl.ledger.reader import Entry, Reader
@@ -23,10 +23,11 @@ from tablectl.ledger.verify import verify, verify_days
 from tablectl.ledger.witnessed import Witnessed
 from tests.conftest import Command
 from tests.ledger.days import Day, back_up, make_day
-from tests.mqtt.tables import PIN
+from tests.mqtt.tables import PIN, TABLE
 
 AT = "2026-11-30T05:57:42.000631Z"
 SEEN = b'{"event":"tick"}'
+OURS = key_name(TABLE)
 
 
 def words(path: Path, *keys: Signer, witness: Witnessed | None = None) -> list[str]:
@@ -61,7 +62,7 @@ def test_a_whole_day_is_told_with_its_head_and_how_far_it_is_signed(day: Day) ->
 
 
 def test_a_ledger_is_verified_while_it_is_written(tmp_path: Path) -> None:
-    signer = Signer.make("t")
+    signer = Signer.make(OURS)
     path = tmp_path / "day.db"
     with Ledger.create(path, msgspec.structs.replace(PIN, signer=signer.verifier.vkey)) as ledger:
         for count in range(1, 6):
@@ -81,7 +82,7 @@ def test_who_can_write_the_file_but_has_no_key_cannot_pass_for_the_table(day: Da
 
 
 def test_a_ledger_that_names_no_key_is_checked_with_the_one_given(tmp_path: Path) -> None:
-    signer, stranger = Signer.make("t"), Signer.make("t")
+    signer, stranger = Signer.make(OURS), Signer.make(OURS)
     with Ledger.create(tmp_path / "day.db", PIN) as ledger:
         ledger.checkpoint(signer, AT)
     assert words(tmp_path / "day.db", signer) == []
@@ -89,14 +90,27 @@ def test_a_ledger_that_names_no_key_is_checked_with_the_one_given(tmp_path: Path
     assert words(tmp_path / "day.db", stranger)[0] == "1: has a checkpoint that is not signed by a key that is known"
 
 
+def test_another_tables_key_vouches_for_nothing_here(tmp_path: Path) -> None:
+    other = Signer.make("tablectl/v1/Vilnius/pit%202/BJ-8")
+    with Ledger.create(tmp_path / "named.db", msgspec.structs.replace(PIN, signer=other.verifier.vkey)) as ledger:
+        ledger.checkpoint(other, AT)
+    for keys in ([other], []):
+        assert (
+            words(tmp_path / "named.db", *keys)[0] == f"1: names a key that is not this table's, but called {other.verifier.name}"
+        )
+    with Ledger.create(tmp_path / "unnamed.db", PIN) as ledger:
+        ledger.checkpoint(other, AT)
+    assert words(tmp_path / "unnamed.db", other)[0] == "1: has a checkpoint that is not signed by a key that is known"
+
+
 def test_nothing_signed_is_a_fault_only_where_a_key_is_given(tmp_path: Path) -> None:
     Ledger.create(tmp_path / "day.db", PIN).close()
     assert words(tmp_path / "day.db") == []
-    assert words(tmp_path / "day.db", Signer.make("t")) == ["None: nothing in it is signed: it has no checkpoint that is right"]
+    assert words(tmp_path / "day.db", Signer.make(OURS)) == ["None: nothing in it is signed: it has no checkpoint that is right"]
 
 
 def test_after_a_new_key_the_old_one_signs_nothing(tmp_path: Path) -> None:
-    old, new, thief = (Signer.make("t") for _ in range(3))
+    old, new, thief = (Signer.make(OURS) for _ in range(3))
     path = tmp_path / "day.db"
     with Ledger.create(path, msgspec.structs.replace(PIN, signer=old.verifier.vkey)) as ledger:
         ledger.checkpoint(old, AT)
@@ -108,14 +122,14 @@ def test_after_a_new_key_the_old_one_signs_nothing(tmp_path: Path) -> None:
         ledger.commit()
         ledger.checkpoint(thief, AT)
     assert words(path, old)[:3] == [
-        "2: has a checkpoint that is not signed by t",
+        f"2: has a checkpoint that is not signed by {OURS}",
         "3: is a key that is not signed by the key before it",
-        "4: has a checkpoint that is not signed by t",
+        f"4: has a checkpoint that is not signed by {OURS}",
     ]
 
 
 def test_newer_software_is_pinned_and_the_ledger_stays_whole(tmp_path: Path) -> None:
-    signer = Signer.make("t")
+    signer = Signer.make(OURS)
     follows = Follows("ab" * 8, 7, "cd" * 32)
     pin = msgspec.structs.replace(PIN, signer=signer.verifier.vkey, follows=follows, carried="{}", opened=AT)
     with Ledger.create(tmp_path / "day.db", pin) as ledger:
@@ -268,7 +282,7 @@ def seen(path: Path, *notes: bytes) -> Witnessed:
 
 
 def test_a_witness_that_has_seen_another_truth(tmp_path: Path) -> None:
-    signer, stranger = Signer.make("t"), Signer.make("t")
+    signer, stranger = Signer.make(OURS), Signer.make(OURS)
     path, copy = tmp_path / "day.db", tmp_path / "copy.db"
     with Ledger.create(path, msgspec.structs.replace(PIN, signer=signer.verifier.vkey)) as ledger:
         first = ledger.checkpoint(signer, AT)

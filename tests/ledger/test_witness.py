@@ -182,9 +182,16 @@ def test_another_key_a_false_signature_and_another_tables_key_are_refused_and_no
         assert witness.tables == []
 
 
-def test_a_key_of_any_other_name_vouches_for_every_table(tmp_path: Path) -> None:
-    with Day(tmp_path / "day.db", Signer.make("hall.example/audit")) as day:
-        assert show(witness_of(day), day.grown(5)).verdict == "new"
+@pytest.mark.parametrize("name", ["hall.example/audit", "tablectl/v1/hall/main/t08", "tablectl/v1/hall/main/t07/2027"])
+def test_a_key_of_any_other_name_vouches_for_no_table(tmp_path: Path, name: str) -> None:
+    with Day(tmp_path / "day.db", Signer.make(name)) as day:
+        payload = day.grown(5)
+        assert show(witness_of(day), payload).why == "is of a table of which no key is known: give it with --key"
+        assert show(Witness(first_use=True), payload).why == f"comes with a key that is not this table's, but called {name}"
+    with Day(tmp_path / "next.db") as day:
+        witness = witness_of(day)
+        day.rotate(Signer.make(name))
+        assert show(witness, day.grown(5)).verdict == "refused"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +199,7 @@ def test_a_key_of_any_other_name_vouches_for_every_table(tmp_path: Path) -> None
     ["tablectl/v1/hall/main/t08/audit/checkpoint", "tablectl/v1/hall/main/t07/audit", "x", "tablectl/v1/a/ b/t/audit/checkpoint"],
 )
 def test_a_checkpoint_on_another_topic_than_its_tables_is_refused(tmp_path: Path, topic: str) -> None:
-    with Day(tmp_path / "day.db", Signer.make("any-table")) as day:
+    with Day(tmp_path / "day.db", Signer.make(key_name(NAME))) as day:
         assert witness_of(day).judge(topic, day.grown(5), seen=SEEN).verdict == "refused"
 
 
@@ -218,17 +225,17 @@ def test_the_first_key_is_believed_where_that_is_asked_for_and_no_other_after_it
         careful.remember(line)
     payload = day.grown(5)
     assert show(again, payload).verdict == "new"
-    assert show(careful, payload).why == "no key is known for this table"
+    assert show(careful, payload).why == "is of a table of which no key is known: give it with --key"
 
 
 def test_a_key_that_the_old_key_signed_is_trusted_from_then_on(day: Day) -> None:
     old = day.signer
     witness = witness_of(day)
     told = list(show(witness, day.grown(5)).lines)
-    day.rotate(Signer.make("t07-second"))
+    day.rotate(Signer.make(key_name(NAME)))
     told += show(witness, day.grown(5)).lines
     assert [line.key for line in told] == [None, day.signer.verifier.vkey, None]
-    day.rotate(Signer.make("t07-third"))
+    day.rotate(Signer.make(key_name(NAME)))
     judged = show(witness, day.grown(5))
     assert judged.verdict == "new"
     told += judged.lines
@@ -238,7 +245,7 @@ def test_a_key_that_the_old_key_signed_is_trusted_from_then_on(day: Day) -> None
         restarted.remember(line)
     assert show(restarted, day.grown(5)).verdict == "new"
     # Without the key from which the others come, none of them counts.
-    stranger = Witness([Signer.make("x").verifier])
+    stranger = Witness([Signer.make(key_name(NAME)).verifier])
     for line in told:
         stranger.remember(line)
     assert show(stranger, day.grown(5)).verdict == "refused"
@@ -247,7 +254,7 @@ def test_a_key_that_the_old_key_signed_is_trusted_from_then_on(day: Day) -> None
 def test_a_key_that_only_says_it_follows_is_not_trusted(day: Day, tmp_path: Path) -> None:
     witness = witness_of(day)
     show(witness, day.grown(5))
-    new = Signer.make("t07-second")
+    new = Signer.make(key_name(NAME))
     day.ledger.note("key", _claimed(day, new))
     day.ledger.commit()
     day.signer = new
