@@ -25,7 +25,7 @@ from tablectl import __version__
 from tablectl.cli.visible import visible
 from tablectl.errors import EXIT_INTERRUPTED, TablectlError
 
-__all__ = ["VERBS", "Verb", "cli", "main", "run", "say"]
+__all__ = ["VERBS", "Verb", "cli", "drop_stdout", "main", "run", "say"]
 
 DEBUG = "TABLECTL_DEBUG"
 
@@ -77,6 +77,15 @@ class Verbs(click.Group):
         assert isinstance(command, click.Command), verb.target
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Carry out the verb. Click itself would begin a new line when interrupted, which only a terminal's `^C` asks for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if sys.stderr is not None and sys.stderr.isatty():
+                raise
+            raise click.Abort from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs for `--help`, from `VERBS` alone."""
         with formatter.section("Commands"):
@@ -117,7 +126,7 @@ def main() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _drop_stdout()
+        drop_stdout()
     sys.exit(code)
 
 
@@ -138,10 +147,10 @@ def run(args: Sequence[str]) -> int:
         say(str(error))
         return error.exit_code
     except BrokenPipeError:  # the reader has seen enough, as in `| head`
-        _drop_stdout()
+        drop_stdout()
         return 1
     except OSError as error:
-        _drop_stdout()
+        drop_stdout()
         what = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
         say(f"the system refused: {what}; set {DEBUG}=1 for details")
         return 1
@@ -175,7 +184,7 @@ def say(message: str) -> None:
         click.echo(f"tablectl: {visible(message)}", err=True)
 
 
-def _drop_stdout() -> None:
+def drop_stdout() -> None:
     """Send what is still in stdout's buffer nowhere, so that the interpreter does not trip over it on its way out."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

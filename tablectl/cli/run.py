@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tablectl import config
-from tablectl.cli.main import say
+from tablectl.cli.main import drop_stdout, say
 from tablectl.cli.telling import told
 from tablectl.daemon.run import Daemon
 from tablectl.notices import Notice
@@ -32,12 +32,25 @@ def run(path: str, show: bool | None) -> int:
     """
     file = config.load(Path(path))
     shown = sys.stdout is not None and sys.stdout.isatty() if show is None else show
-    return Daemon(file, tell=_tell if shown else _nobody, log=say).run()
+    return Daemon(file, tell=_Showing() if shown else _nobody, log=say).run()
 
 
-def _tell(_: Observation, notices: tuple[Notice, ...]) -> None:
-    for line in filter(None, map(told, notices)):
-        click.echo(line)
+class _Showing:
+    """Tells on stdout what happens. Where nobody takes it any more (`| head`, a closed terminal) it ends; the table plays on."""
+
+    def __init__(self) -> None:
+        self._ended = False
+
+    def __call__(self, _: Observation, notices: tuple[Notice, ...]) -> None:
+        if self._ended:
+            return
+        try:
+            for line in filter(None, map(told, notices)):
+                click.echo(line)
+        except OSError as error:
+            self._ended = True
+            drop_stdout()
+            say(f"what happens is no longer shown: {error.strerror or error}")
 
 
 def _nobody(_: Observation, __: tuple[Notice, ...]) -> None:

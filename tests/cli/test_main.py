@@ -195,7 +195,7 @@ def test_a_signal_interrupts(how: signal.Signals) -> None:
         assert process.stdout.readline().startswith("ok fr")
         process.send_signal(how)
         assert process.wait(timeout=30) == errors.EXIT_INTERRUPTED
-        assert process.stderr.read().strip() == "tablectl: interrupted"
+        assert process.stderr.read() == "tablectl: interrupted\n"
 
 
 THREAD = """
