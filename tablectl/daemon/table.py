@@ -46,6 +46,8 @@ __all__ = ["RECORD", "LiveTable"]
 
 RECORD: Final = "record"
 """What the disk is called among the devices."""
+WRITTEN: Final = "written again"
+ROOM_AGAIN: Final = "room again"
 TICK: Final = 60.0
 """Seconds between two ticks."""
 QUIET: Final = 5.0
@@ -151,6 +153,10 @@ class LiveTable:
         for name, device in sorted(self.table.devices.items()):
             if device.state == "up" and name != RECORD:
                 self.live.observe(now, Link(device=name, state="down", why="the table was not running"))
+            elif device.state == "down" and name == RECORD:  # it is written now, or the table does not begin
+                self.live.observe(now, Link(device=RECORD, state="up", why=WRITTEN))
+            elif name == RECORD and device.why not in (WRITTEN, ROOM_AGAIN):
+                self._room = device.why  # what was said of the disk's room holds until it is looked at again
         if self._blank and self.live.ledger.begun.carried is None:
             section = self.file.config.table
             opening = section.opens == "at_start"
@@ -231,7 +237,7 @@ class LiveTable:
             if self._trouble is not None:
                 self.observe(Link(device=RECORD, state="down", why=self._trouble[:500]))
                 return False
-            self.observe(Link(device=RECORD, state="up", why="written again"))
+            self.observe(Link(device=RECORD, state="up", why=WRITTEN))
             done = self.live.commit()
         return done
 
@@ -346,7 +352,7 @@ class LiveTable:
         else:
             room = f"low: less than {least} MB are left" if free < least else None
         if room != self._room and self._trouble is None:
-            self.observe(Link(device=RECORD, state="up", why=room or "room again"))
+            self.observe(Link(device=RECORD, state="up", why=room or ROOM_AGAIN))
         self._room = room
 
     def _next_day(self) -> bool:

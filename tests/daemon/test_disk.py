@@ -156,6 +156,29 @@ def test_a_start_that_fails_leaves_the_ledger_as_it_was(tmp_path: Path, monkeypa
     assert_rebuilds(file)
 
 
+def test_what_was_said_of_the_disk_is_settled_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that was stopped, or killed, while its disk was full, or nearly: `status` does not say so for ever."""
+    (tmp_path / "a").mkdir()
+    running = Running(configured(tmp_path / "a"), Clock())
+    chunks = list(chunks_of("es", seed=18, rounds=1))
+    running.feed(chunks[:20])
+    with refusing(monkeypatch, "recordings", write=errno.ENOSPC):
+        feed_refused(running, chunks[20:22])
+    running.table.live.commit()  # there is room again: that it was full is written, and before that it is over, it is killed
+    file = running.kill(tmp_path / "b")
+    running = Running(file, running.clock)
+    assert record_of(running) == "up"
+    running.storage.free_bytes = lambda: -1  # type: ignore[method-assign]
+    running.tend(seconds=40.0)
+    assert running.table.table.devices["record"].why.startswith("low")
+    running.stop()
+    running = Running(file, running.clock)
+    running.tend(seconds=40.0)
+    assert (record_of(running), running.table.table.devices["record"].why) == ("up", "room again")
+    running.stop()
+    assert_rebuilds(file)
+
+
 def test_a_table_whose_first_start_failed_is_opened_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = configured(tmp_path)
     with refusing(monkeypatch, "recordings", open=errno.ENOSPC), pytest.raises(LedgerError, match="No space left"):
