@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from tablectl import __version__
 from tablectl.config import ConfigFile
 from tablectl.daemon.credentials import secret
-from tablectl.daemon.storage import Storage, day_of, zone_of
-from tablectl.errors import ConfigError, LedgerError, TablectlError
+from tablectl.daemon.storage import Day, Storage, day_of, zone_of
+from tablectl.errors import ConfigError, InputError, LedgerError, TablectlError
 from tablectl.game.table import Table
 from tablectl.game.view import TableView
 from tablectl.houses import rules
@@ -30,11 +30,24 @@ from tablectl.ledger.pin import Follows, Pin, Pinned
 from tablectl.ledger.reader import Reader
 from tablectl.ledger.refold import table_of
 from tablectl.ledger.store import Ledger
+from tablectl.recording.folder import ledger_of, recordings
+from tablectl.recording.importers import open_log
 from tablectl.recording.upkeep import sync_folder
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.profile import ProfileFile
 
-__all__ = ["Opened", "Ruled", "followed", "is_new_day", "look_up", "open_ledger", "pin_of", "secret_of", "signer_of"]
+__all__ = [
+    "Opened",
+    "Ruled",
+    "followed",
+    "is_new_day",
+    "look_up",
+    "open_ledger",
+    "pin_of",
+    "secret_of",
+    "see_ledgers",
+    "signer_of",
+]
 
 KEY = "signing-key"
 """The signing key in the storage folder, where the configuration names none."""
@@ -87,15 +100,51 @@ def secret_of(file: ConfigFile, field: str, value: str) -> Path:
     return found
 
 
-def signer_of(file: ConfigFile, storage: Storage) -> Signer:
-    """The key that signs the ledger's heads; where none is named, one in the storage folder, made when it is not there.
+def see_ledgers(storage: Storage) -> None:
+    """See that no ledger is gone of which recordings are there: the next one would be begun as if that day had not been.
 
-    Raises `ConfigError` when it cannot be read, or is not called after this table.
+    Ledgers older than the newest may have been moved to an archive. Raises `LedgerError`, which names recordings and ways on, and
+    `InputError` for a folder that cannot be read.
+    """
+    newest = max(storage.days(), default=Day("", 0))
+    gone: dict[str, list[Path]] = {}
+    try:
+        for path in recordings(storage.recordings):
+            day = Day.parse(ledger_of(path) or "")
+            if day is not None and day > newest and _has_chunks(path):
+                gone.setdefault(day.name, []).append(path)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(storage.recordings)) from None
+    for name, paths in sorted(gone.items()):
+        last = f" to {paths[-1].name}" if len(paths) > 1 else ""
+        raise LedgerError(
+            f"is gone, and of it {len(paths)} recordings are there ({paths[0].name}{last} in {storage.recordings}): put the "
+            "ledger, or an older copy of it, back; or move these recordings to another folder, and a new ledger is begun",
+            where=str(storage.ledgers / name),
+        )
+
+
+def _has_chunks(path: Path) -> bool:
+    """Whether anything was recorded; a day that could not begin leaves a header alone."""
+    return next(iter(open_log(path, "native")), None) is not None
+
+
+def signer_of(file: ConfigFile, storage: Storage, *, missing: Literal["make", "refuse"]) -> Signer:
+    """The key that signs the ledger's heads; where none is named, one in the storage folder.
+
+    One that is `missing` there is made, or refused where another has signed the ledgers and is not at hand to hand over. Raises
+    `ConfigError` also when the key cannot be read, or is not called after this table.
     """
     if file.config.ledger.key is not None:
         return _own(file, secret_of(file, "ledger.key", file.config.ledger.key))
     path = storage.folder / KEY
     if not path.exists():
+        if missing == "refuse":
+            raise ConfigError(
+                "the signing key is missing, and ledgers are there that it signed: put it back from its copy, or name in "
+                "ledger.key where it is now; where it is lost, move ledger and recordings to another folder and begin anew",
+                where=str(path),
+            )
         Signer.make(key_name(file.name)).save(path)
     return _own(file, path)
 

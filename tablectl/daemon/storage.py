@@ -17,7 +17,7 @@ import os
 import re
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tablectl.errors import ConfigError, LedgerError
@@ -32,6 +32,12 @@ class Day(NamedTuple):
 
     date: str
     part: int
+
+    @classmethod
+    def parse(cls, name: str) -> Self | None:
+        """The place that a ledger's file name says; None for a name that is none."""
+        match = _LEDGER.fullmatch(name)
+        return cls(match[1], int(match[2] or 1)) if match else None
 
     @property
     def name(self) -> str:
@@ -80,8 +86,8 @@ class Storage:
 
     def days(self) -> list[Day]:
         """The ledgers that there are, the oldest first."""
-        found = (_LEDGER.fullmatch(path.name) for path in self.ledgers.iterdir() if path.is_file())
-        return sorted(Day(match[1], int(match[2] or 1)) for match in found if match)
+        found = (Day.parse(path.name) for path in self.ledgers.iterdir() if path.is_file())
+        return sorted(day for day in found if day is not None)
 
     def path(self, day: Day) -> Path:
         """Where a ledger is."""

@@ -15,7 +15,7 @@ import msgspec
 from tablectl.config import ConfigFile
 from tablectl.daemon.live import MOST_WAITING, Live
 from tablectl.daemon.metrics import Figures
-from tablectl.daemon.opening import Opened, Ruled, followed, is_new_day, look_up, open_ledger, pin_of, signer_of
+from tablectl.daemon.opening import Opened, Ruled, followed, is_new_day, look_up, open_ledger, pin_of, see_ledgers, signer_of
 from tablectl.daemon.storage import Storage, day_of, zone_of
 from tablectl.errors import LedgerError
 from tablectl.felt import sighting
@@ -84,7 +84,8 @@ class LiveTable:
         self._device = device
         self._tried = tried
         self._ruled: Ruled = look_up(file)
-        self._signer = signer_of(file, storage)
+        see_ledgers(storage)
+        self._signer = signer_of(file, storage, missing="refuse" if storage.days() else "make")
         self._stack = ExitStack()
         self._reading = ExitStack()
         self._announcer: Announcer
@@ -360,8 +361,12 @@ class LiveTable:
         now = self._clock()
         old, standing = self.ledger, carry(self.table)
         self._keeper.header = self._header(self._storage.next_day(_date(self.file, now)).name)
-        if not self.live.rotate(now, self._decoding()) or not self.live.commit() or carry(self.table) != standing:
+        if not self.live.rotate(now, self._decoding()):
             self._keeper.header = self._header(old.path.name)
+            return False
+        if not self.live.commit() or carry(self.table) != standing:
+            self._keeper.header = self._header(old.path.name)
+            self.live.turn_back(now, self._decoding())  # else what comes next would stand in the recording of a day that is not
             return False
         self.checkpoint()
         try:
@@ -383,7 +388,7 @@ class LiveTable:
 
     def change(self, file: ConfigFile) -> None:
         """Take over what may change while the table runs; `tablectl.daemon.reload` has looked at it. Raises `ConfigError`."""
-        signer = signer_of(file, self._storage)
+        signer = signer_of(file, self._storage, missing="make")  # the one before it is at hand, and hands over
         self.file = file
         pin = pin_of(file, self._ruled)
         if self.ledger.repin(pin):

@@ -129,6 +129,41 @@ def test_a_day_that_cannot_begin_leaves_no_chunk_in_its_recording(tmp_path: Path
     assert_rebuilds(file)
 
 
+def test_a_day_whose_standing_has_no_room_goes_on_in_a_recording_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next day's recording was begun already, and the ledger then takes nothing more."""
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    first = list(chunks_of("es", seed=13, rounds=2))
+    second = list(chunks_of("es", seed=14, rounds=1, begins=BEGINS + DAY))
+    running.feed(first)
+    running.clock.now = BEGINS + DAY
+    live = running.table.live
+    limit = file.beside("store/ledger/2026-11-30.db-wal").stat().st_size
+    real = live.rotate
+
+    def rotated(*values: Any) -> bool:
+        done = real(*values)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        return done
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with monkeypatch.context() as patched:
+        patched.setattr(live, "rotate", rotated)
+        try:
+            running.tend()
+            assert len(ledgers(file)) == 1
+            feed_refused(running, second[:4])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    until(running.table.commit)
+    running.feed(second[4:])
+    running.stop()
+    assert cards_of(file) == cards_in(first + second)
+    assert_rebuilds(file)
+
+
 def test_a_start_that_fails_leaves_the_ledger_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
     running = Running(configured(tmp_path / "a"), Clock())

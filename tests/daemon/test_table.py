@@ -51,8 +51,8 @@ class Running:
         self.clock = clock
         self.seconds = 1000.0
         self.storage = Storage(file.beside("store"))
-        self.table = LiveTable(file, self.storage, clock=clock, tell=lambda *_: None, device=lambda _: "read_only")
         try:
+            self.table = LiveTable(file, self.storage, clock=clock, tell=lambda *_: None, device=lambda _: "read_only")
             self.table.__enter__()
         except BaseException:
             self.storage.close()
@@ -317,6 +317,64 @@ def test_a_profile_of_the_wrong_kind_is_named_with_its_line(tmp_path: Path) -> N
     file.path.write_text(file.path.read_text().replace('"bee-tek"', '"dealer-pad"'))
     with pytest.raises(ConfigError, match=r"table.toml:\d+: devices\[0\].profile: dealer-pad is the profile of a pad"):
         Running(config.load(file.path), Clock())
+
+
+def test_a_missing_key_is_not_made_anew_where_it_has_signed(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    key = file.beside("store/signing-key")
+    Running(file, Clock()).stop()
+    kept = key.read_bytes()
+    key.unlink()
+    with pytest.raises(ConfigError, match="store/signing-key: the signing key is missing"):
+        Running(file, Clock())
+    assert not key.exists()
+    key.touch(0o600)
+    key.write_bytes(kept)
+    running = Running(file, Clock())
+    key.unlink()
+    running.table.change(file)  # it still has the key in hand, and hands over to another
+    assert key.exists()
+    running.stop()
+    Running(file, Clock()).stop()
+    assert_rebuilds(file)
+
+
+def test_a_ledger_that_is_gone_is_not_begun_anew_beside_its_recordings(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    chunks = list(chunks_of("es", seed=6, rounds=2))
+    running = Running(file, Clock())
+    running.feed(chunks[:40])
+    running.stop()
+    ledger = ledgers(file)[0]
+    older = ledger.read_bytes()
+    running = Running(file, Clock(running.clock.now))
+    running.feed(chunks[40:])
+    running.stop()
+    ledger.unlink()
+    names = [path.name for path in of_ledger(file.beside("store/recordings"), ledger.name)]
+    with pytest.raises(LedgerError, match=rf"2026-11-30\.db: is gone, and of it 2 .*{names[0]} to {names[1]}"):
+        Running(file, running.clock)
+    ledger.write_bytes(older)  # an older copy: what it lacks is in the recordings
+    Running(file, Clock(running.clock.now)).stop()
+    assert cards_of(file) == cards_in(chunks)
+    assert_rebuilds(file)
+    ledger.unlink()
+    shutil.move(file.beside("store/recordings"), tmp_path / "elsewhere")
+    Running(file, Clock(running.clock.now)).stop()
+    assert cards_of(file) == []
+
+
+def test_ledgers_before_the_newest_may_be_in_an_archive(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    running.feed(chunks_of("es", seed=6, rounds=1))
+    running.clock.now += DAY
+    running.tend()
+    running.stop()
+    old, new = ledgers(file)
+    old.unlink()
+    Running(file, running.clock).stop()
+    assert ledgers(file) == [new]
 
 
 def test_another_key_follows_the_first_by_its_word_and_by_no_other(tmp_path: Path) -> None:
