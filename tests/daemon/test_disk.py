@@ -129,9 +129,7 @@ def test_a_day_that_cannot_begin_leaves_no_chunk_in_its_recording(tmp_path: Path
     assert_rebuilds(file)
 
 
-def test_a_day_whose_standing_has_no_room_goes_on_in_a_recording_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_day_that_cannot_follow_goes_on_in_a_recording_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next day's recording was begun already, and the ledger then takes nothing more."""
     file = configured(tmp_path)
     running = Running(file, Clock())
