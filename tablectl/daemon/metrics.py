@@ -1,14 +1,18 @@
-"""A live table's figures for Prometheus, served over HTTP from a thread of their own: `/metrics`, and nothing else."""
+"""A live table's figures for Prometheus, served over HTTP from a thread of their own: `/metrics`, and nothing else.
+
+A table does not stay down because of its figures: an address at which nothing can be listened to is told, and tried again.
+"""
 
 from __future__ import annotations
 
+import socket
 import threading
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from tablectl.errors import ConfigError
 from tablectl.ledger.pin import TableName
 from tablectl.ledger.prometheus import CONTENT_TYPE, Meter
 from tablectl.notices import Notice
@@ -16,6 +20,8 @@ from tablectl.observations import Observation
 
 __all__ = ["Figures", "MetricsServer"]
 
+RETRY: Final = 30.0
+"""Seconds after which an address at which nothing could be listened to is tried again."""
 _PATIENCE = 10.0
 """Seconds for which a client may be silent."""
 
@@ -39,34 +45,61 @@ class Figures:
 
 
 class MetricsServer:
-    """Serves figures at `listen` (`ADDRESS:PORT`) while it is entered. Raises `ConfigError` when it cannot listen there."""
+    """Serves figures at `listen` (`ADDRESS:PORT`) while it is entered. `log` hears when it cannot, and when again it can."""
 
-    def __init__(self, listen: str, figures: Figures) -> None:
+    def __init__(self, listen: str, figures: Figures, *, log: Callable[[str], object], retry: float = RETRY) -> None:
         host, _, port = listen.rpartition(":")
+        self._listen = listen
+        self._address = (host.strip("[]"), int(port))
+        self._log = log
+        self._retry = retry
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tablectl-metrics", daemon=True)
 
         class Handler(_Handler):
             render = staticmethod(figures.render)
 
-        try:
-            self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(f"cannot listen: {error}", where=listen, field="metrics.listen") from None
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="tablectl-metrics", daemon=True)
-
-    @property
-    def port(self) -> int:
-        """The port on which it listens."""
-        return int(self._server.server_address[1])
+        self._handler = Handler
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._stopping.set()
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        told = None
+        while not self._stopping.is_set():
+            try:
+                server = _Server(self._address, self._handler)
+            except (OSError, OverflowError) as error:
+                why = f"metrics.listen: {self._listen}: figures cannot be served: {getattr(error, 'strerror', None) or error}"
+                if why != told:
+                    told = why
+                    self._log(f"{why}; it is tried again, and the table runs on")
+                self._stopping.wait(self._retry)
+                continue
+            if told is not None:
+                self._log(f"figures are served at {self._listen}")
+            with server:
+                while not self._stopping.is_set():
+                    server.handle_request()
+            return
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    timeout = 0.5
+    """Seconds after which it looks whether it shall stop."""
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no news, and no traceback for the journal."""
 
 
 class _Handler(BaseHTTPRequestHandler):

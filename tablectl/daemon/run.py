@@ -114,7 +114,7 @@ class Daemon:
             )
             outlets = stack.enter_context(Outlets(self._file, storage, table, log=self._log, notify=self._inbox.wake))
             if self._file.config.metrics is not None:
-                stack.enter_context(MetricsServer(self._file.config.metrics.listen, table.figures))
+                stack.enter_context(MetricsServer(self._file.config.metrics.listen, table.figures, log=self._log))
             self._profiles = table.profiles
             for device in self._file.config.devices:
                 address = self._file.address_of(device)
