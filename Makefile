@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow lint check bench goldens clean prepare
+.PHONY: help demo test test-slow lint check bench goldens screenshots clean prepare browser
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -12,10 +12,10 @@ help: ## say what can be made
 demo: prepare ## replay two recorded sessions through a broker and show the table
 	@$(BIN)/tablectl demo
 
-test: lint check ## everything CI runs: lint, data files, tests
+test: browser lint check ## everything CI runs: lint, data files, tests
 	@$(BIN)/pytest -m "not slow"
 
-test-slow: prepare ## the long soaks
+test-slow: browser ## the long soaks
 	@$(BIN)/pytest -m slow
 
 lint: prepare ## style, types, and which module may import which
@@ -28,7 +28,7 @@ check: prepare ## the houses and profiles that ship
 	@$(BIN)/tablectl house check
 	@$(BIN)/tablectl profile check
 
-bench: prepare ## measure, and print JSON
+bench: browser ## measure, and print JSON
 	@$(BIN)/python -m tests.benchmarks
 
 goldens: prepare ## write anew what the tests compare with; then review the diff
@@ -39,9 +39,15 @@ goldens: prepare ## write anew what the tests compare with; then review the diff
 	@$(BIN)/python -m tests.perft.perft --write
 	@$(BIN)/python -m tablectl.mqtt.asyncapi >docs/asyncapi.json
 
+screenshots: browser ## the display's pages as pictures, into docs/img
+	@$(BIN)/python -m scripts.screenshots
+
 clean: ## remove what was made, the environment too
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find tablectl tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 prepare: ## the environment and the Debian packages, where they are missing
 	@scripts/prepare.sh
+
+browser: ## all that, and the browser that the display's pages are tested with
+	@scripts/prepare.sh browser

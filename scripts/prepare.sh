@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes a checkout ready to run: the environment .venv with our Python packages, and the Debian packages we call.
+# Makes a checkout ready to run: the environment .venv with our Python packages, and the Debian packages we call. Called with
+# `browser`, also Chromium, which the tests of the display's pages look through.
 # Quick when all is there. Where this user may not install, it says in one sentence what to install, and stops.
 set -eu
 
@@ -9,6 +10,7 @@ venv=.venv
 ready=$venv/.tablectl-ready
 oldest='(3, 11)'
 systemd=/run/systemd/system # is there where systemd runs
+browser=${1:-}
 
 say() { printf 'tablectl: %s\n' "$*" >&2; }
 stop() {
@@ -36,6 +38,7 @@ missing_packages() {
     ldconfig -p 2>/dev/null | grep -q 'libzbar\.so\.0' || printf ' libzbar0'
     command -v mosquitto >/dev/null 2>&1 || printf ' mosquitto'
     command -v systemd-analyze >/dev/null 2>&1 || printf ' systemd'
+    [ -z "$browser" ] || command -v chromium >/dev/null 2>&1 || printf ' chromium fonts-dejavu-core'
 }
 
 # Debian starts a broker on port 1883 when it installs mosquitto, and again at every boot. We need only the program: systemd's

@@ -51,8 +51,8 @@ class Machine:
     def lacks(self, name: str) -> None:
         (self.bin / name).unlink()
 
-    def prepare(self) -> subprocess.CompletedProcess[str]:
-        line = ["sh", "scripts/prepare.sh"]
+    def prepare(self, *words: str) -> subprocess.CompletedProcess[str]:
+        line = ["sh", "scripts/prepare.sh", *words]
         return subprocess.run(
             line, cwd=self.checkout, env={"PATH": str(self.bin)}, capture_output=True, text=True, timeout=60, check=False
         )
@@ -100,6 +100,16 @@ def test_the_tools_that_hold_the_units_come_with_systemd(machine: Machine) -> No
     assert machine.prepare().stderr == (
         "tablectl: this needs packages that you must install first (by their Debian names): systemd\n"
     )
+
+
+def test_only_who_tests_the_pages_needs_a_browser(machine: Machine) -> None:
+    machine.has("python3", MAKES_VENV)
+    assert machine.prepare().returncode == 0
+    assert machine.prepare("browser").stderr == (
+        "tablectl: this needs packages that you must install first (by their Debian names): chromium fonts-dejavu-core\n"
+    )
+    machine.has("chromium", YES)
+    assert machine.prepare("browser").returncode == 0
 
 
 def test_a_python_without_venv(machine: Machine) -> None:
