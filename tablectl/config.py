@@ -72,7 +72,7 @@ class TableSection(_Section, frozen=True):
     day_begins: Annotated[
         str,
         _says("When a gaming day begins, on the wall's clock; the first quiet moment after it begins a new ledger."),
-        msgspec.Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$"),
+        msgspec.Meta(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["06:00"]),
     ] = "06:00"
 
 
@@ -99,9 +99,8 @@ class DeviceConfig(_Section, frozen=True):
     """One serial device."""
 
     name: Annotated[
-        str,
-        _says("What the record calls it: shoe or pad."),
-        msgspec.Meta(pattern=r"^(shoe|pad)$"),
+        Literal["shoe", "pad"],
+        _says("What the record calls it."),
     ]
     port: Annotated[
         str,
@@ -140,7 +139,7 @@ class CameraConfig(_Section, frozen=True):
     name: Annotated[
         str,
         _says("Which of the calibration's cameras it is."),
-        msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$"),
+        msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,31}$", examples=["main"]),
     ]
     source: Annotated[
         str,
@@ -194,7 +193,7 @@ class PersonConfig(_Section, frozen=True):
     name: Annotated[
         str,
         _says("As in the record and in the certificate's common name."),
-        msgspec.Meta(pattern=r"^(service:)?[A-Za-z0-9._-]{1,56}$"),
+        msgspec.Meta(pattern=r"^(service:)?[A-Za-z0-9._-]{1,56}$", examples=["CHIEF7", "service:witness"]),
     ]
     may: Annotated[tuple[CommandName, ...], _says("The commands this person may give.")]
     key: Annotated[
@@ -208,7 +207,7 @@ class MetricsConfig(_Section, frozen=True):
     listen: Annotated[
         str,
         _says("Address and port on which /metrics is served; keep it on loopback or in the pit's own network."),
-        msgspec.Meta(pattern=r"^(\[[0-9a-fA-F:]+\]|[0-9.]+|localhost):[0-9]{1,5}$"),
+        msgspec.Meta(pattern=r"^(\[[0-9a-fA-F:]+\]|[0-9.]+|localhost):[0-9]{1,5}$", examples=["127.0.0.1:9723"]),
     ]
 
 

@@ -6,12 +6,12 @@ only place where the words are written down, and the JSON Schemas are made from 
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from tablectl.cards import Card
+from tablectl.complaints import explain
 from tablectl.errors import InputError
 from tablectl.instants import canonical
 from tablectl.places import Box, HandNumber, Place
@@ -229,8 +229,6 @@ Observation = (
 
 _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Observation)
 _ENCODER = msgspec.json.Encoder()
-_PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
-_FIELD = re.compile(r"(?:required|unknown) field `(?P<name>[^`]+)`")
 
 
 def decode(line: bytes | str, *, where: str | None = None, number: int | None = None) -> Observation:
@@ -242,7 +240,7 @@ def decode(line: bytes | str, *, where: str | None = None, number: int | None = 
     try:
         observation: Observation = _DECODER.decode(line)
     except msgspec.ValidationError as error:
-        message, field = explain(error)
+        message, field = explain(error, Observation)
         raise InputError(message, where=where, line=number, field=field) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"no JSON object: {error}", where=where, line=number) from None
@@ -253,16 +251,6 @@ def decode(line: bytes | str, *, where: str | None = None, number: int | None = 
     except ValueError as error:
         raise InputError(str(error), where=where, line=number, field="at") from None
     return observation if at == observation.at else msgspec.structs.replace(observation, at=at)
-
-
-def explain(error: msgspec.ValidationError) -> tuple[str, str | None]:
-    """Split a msgspec complaint into its message and the dotted path of the field it is about (None: the whole)."""
-    match = _PATH.match(str(error))
-    message, path = (match["message"], match["path"] or "") if match else (str(error), "")
-    named = _FIELD.search(message)
-    if named:
-        path = f"{path}.{named['name']}" if path else named["name"]
-    return message, path or None
 
 
 def encode(observation: Observation) -> bytes:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tablectl.errors import ConfigError
-from tablectl.observations import explain
+from tablectl.complaints import explain
+from tablectl.errors import ConfigError, HouseError, ProfileError
 
 __all__ = ["MAX_BYTES", "digest", "digest_of", "line_of", "read_toml"]
 
@@ -19,6 +19,7 @@ MAX_BYTES = 1 << 20
 """A configuration file larger than this is none of ours."""
 
 T = TypeVar("T")
+_NAMES: dict[type[ConfigError], str] = {HouseError: "house", ProfileError: "firmware profile"}
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _PART = re.compile(r"""[^.\[\]"']+|"[^"]*"|'[^']*'|\[\d+\]""")
@@ -68,7 +69,13 @@ def convert(text: str, kind: type[T], *, where: str, error: type[ConfigError] = 
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as fault:
-        message, field = explain(fault)
+        if not values:
+            raise error("is empty", where=where) from None
+        known = [found.encode_name for found in msgspec.structs.fields(kind)] if issubclass(kind, msgspec.Struct) else []
+        if known and not values.keys() & known:
+            what = f"is no {_NAMES[error]}" if error in _NAMES else "is another kind of file"
+            raise error(f"{what}: it has none of the keys {', '.join(known)}", where=where) from None
+        message, field = explain(fault, kind)
         raise error(message, where=where, line=line_of(text, field), field=field) from None
 
 

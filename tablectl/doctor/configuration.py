@@ -10,6 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import msgspec
 
 from tablectl import config
+from tablectl.complaints import explain
 from tablectl.config import ConfigFile, TableConfig
 from tablectl.daemon.credentials import PREFIX, others_may, secret
 from tablectl.daemon.outlets import credentials_of
@@ -24,7 +25,6 @@ from tablectl.ledger.keys import Signer
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.identity import public_key
-from tablectl.observations import explain
 from tablectl.settings import digest, line_of, read_toml
 from tablectl.shoe import profile
 from tablectl.shoe.line import checked_address
@@ -67,7 +67,7 @@ def _of_types(value: object, kind: Any, field: str) -> Iterator[tuple[str, str]]
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            message, inner = explain(error)
+            message, inner = explain(error, kind)
             yield _joined(field, inner or ""), message
 
 

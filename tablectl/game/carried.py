@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from tablectl.complaints import explain
 from tablectl.game.betting import Sitting, Stakes
 from tablectl.game.books import Books
 from tablectl.game.history import History
@@ -20,7 +21,6 @@ from tablectl.game.prompting import Said
 from tablectl.game.round import Round
 from tablectl.game.state import State
 from tablectl.notices import Alert, DeviceState, PhaseName
-from tablectl.observations import explain
 
 __all__ = ["Standing", "carry", "may_be_carried", "take_over"]
 
@@ -113,7 +113,7 @@ def _read(carried: bytes) -> Standing:
     try:
         standing = _DECODER.decode(carried)
     except msgspec.ValidationError as error:
-        message, field = explain(error)
+        message, field = explain(error, Standing)
         raise ValueError(f"{field}: {message}" if field else message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"no JSON object: {error}") from None

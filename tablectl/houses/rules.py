@@ -22,7 +22,7 @@ ASSUMED = "; assumed"
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=99)]
 Money = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
-Ratio = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]?:[1-9][0-9]?$")]
+Ratio = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]?:[1-9][0-9]?$", examples=["3:2"])]
 """A payment such as `3:2`, winnings to stake."""
 
 JURISDICTIONS = "houses/jurisdictions"
@@ -83,7 +83,7 @@ class Prescribed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Jurisdiction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a jurisdiction prescribes: a file of remedies that houses may include. Keys as in `House.remedies`."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$", examples=["our-house"])]
     title: str
     cite: str
     remedies: dict[str, Prescribed]
@@ -97,10 +97,10 @@ class House(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     earlier jurisdiction's before a later one's. A remedy's key is an alert's code, `code@phase`, or `default` for all others.
     """
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*$", examples=["our-house"])]
     title: str
     language: Literal["en", "es", "fr", "lt"]
-    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$")]
+    currency: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
     rules: Rules
     fastest_draw_ms: Annotated[int, msgspec.Meta(ge=0, le=10_000)]
     jurisdictions: tuple[str, ...]

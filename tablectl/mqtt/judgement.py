@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tablectl.complaints import explain
 from tablectl.instants import to_micros
 from tablectl.mqtt.identity import SignedCommand, Trust, Vouched, opened, verified
 from tablectl.mqtt.orders import COMMANDS, LONGEST, MOST_SECONDS, Command, Reason, TableCommand, refusal
 from tablectl.mqtt.proofs import ProofCommand
-from tablectl.observations import explain
 
 __all__ = ["KINDS", "Arrived", "Order", "Refusal", "Reply", "judge", "printed"]
 
@@ -183,7 +183,7 @@ class _Case:
             command: Command = decoder.decode(self.body)
             expires = to_micros(command.expires)
         except msgspec.ValidationError as error:
-            message, field = explain(error)
+            message, field = explain(error, KINDS[self.name])
             raise _No("malformed", f"{field}: {message}" if field else message) from None
         except _UNREADABLE as error:
             raise _No("malformed", f"no JSON object: {error}") from None

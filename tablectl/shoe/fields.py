@@ -21,10 +21,10 @@ Value = str | int | bool | None
 """What a field can say; None is nothing, and leaves its key out of an observation."""
 
 Plain = str | int | bool
-Bits = Annotated[str, msgspec.Meta(pattern=r"^[0-7](-[0-7])?$")]
+Bits = Annotated[str, msgspec.Meta(pattern=r"^[0-7](-[0-7])?$", examples=["0-3"])]
 """Bits of a byte, 7 the highest: `"6-4"`, or `"7"` for a single one."""
 
-CodeAndCard = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,32} [2-9TJQKA][CDHS]$")]
+CodeAndCard = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{1,32} [2-9TJQKA][CDHS]$", examples=["1a AS"])]
 """A deck maker's code, a blank, and the card it stands on."""
 
 Wanted = Mapping[str, object]

@@ -28,11 +28,13 @@ __all__ = [
     "unknown_checksum",
 ]
 
-Hex = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-F]{2}( ?[0-9A-F]{2})*$")]
-HexByte = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-F]{2}$")]
-ByteSet = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-F]{2}(-[0-9A-F]{2})?( [0-9A-F]{2}(-[0-9A-F]{2})?)*$")]
+Hex = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-F]{2}( ?[0-9A-F]{2})*$", examples=["0D 0A"])]
+HexByte = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-F]{2}$", examples=["0A"])]
+ByteSet = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9A-F]{2}(-[0-9A-F]{2})?( [0-9A-F]{2}(-[0-9A-F]{2})?)*$", examples=["09 20-7E"])
+]
 Size = Annotated[int, msgspec.Meta(ge=1, le=4096)]
-Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9 _-]*$")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9 _-]*$", examples=["card drawn"])]
 
 
 class Candidate(NamedTuple):

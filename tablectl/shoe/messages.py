@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from tablectl.observations import Observation, explain
+from tablectl.complaints import explain
+from tablectl.observations import Observation
 from tablectl.shoe.fields import AnyField, Value
 from tablectl.shoe.frames import Name
 from tablectl.shoe.templates import fill, pieces, places, take_apart
@@ -157,7 +158,7 @@ class MessageForm:
         try:
             observation = msgspec.convert(_nested(said), Observation)
         except msgspec.ValidationError as error:
-            message, field = explain(error)
+            message, field = explain(error, Observation)
             return Reading(self.message, values, None, why, f"{self.message.name}: {field}: {message}")
         return Reading(self.message, values, observation, why, "")
 
@@ -205,7 +206,7 @@ def _check(template: Mapping[Path, Any], known: set[str]) -> type[Any]:
             try:
                 msgspec.convert(text, fields[path[0]].type)
             except msgspec.ValidationError as error:
-                raise Flaw("observation", f"{path[0]}: {error}") from None
+                raise Flaw("observation", f"{path[0]}: {explain(error, fields[path[0]].type)[0]}") from None
     return kind
 
 

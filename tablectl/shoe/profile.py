@@ -17,8 +17,8 @@ import msgspec
 from tablectl.errors import ProfileError
 from tablectl.resources import named_files
 from tablectl.settings import digest, line_of, read_toml
-from tablectl.shoe.fields import FIELDS, AnyField
-from tablectl.shoe.framings import FRAMINGS, AnyFrame
+from tablectl.shoe.fields import AnyField
+from tablectl.shoe.framings import AnyFrame
 from tablectl.shoe.messages import Command, Flaw, Message
 from tablectl.shoe.wire import Wire
 
@@ -64,7 +64,7 @@ class Held(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="r
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, eq=False):
     """One make of shoe or pad. Compared by identity, so that what is made of it is made once."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9-]*$", examples=["our-shoe"])]
     kind: Literal["shoe", "pad"]
     title: str
     link: LinkSettings
@@ -119,26 +119,13 @@ def load(name: str) -> ProfileFile:
     path = known.get(name) or Path(name)
     if name not in known and not (path.suffix or path.exists()):
         raise ProfileError(f"no such profile; known are {', '.join(known)}, or give the path of a TOML file", where=name)
-    try:
-        profile, data = read_toml(path, Profile, ProfileError)
-    except ProfileError as error:
-        raise _with_choices(error) from None
+    profile, data = read_toml(path, Profile, ProfileError)
     text = data.decode()
     try:
         profile.wire()
     except Flaw as flaw:
         raise ProfileError(str(flaw), where=str(path), line=line_of(text, flaw.field), field=flaw.field) from None
     return ProfileFile(profile, path, digest(data), _assumed(text))
-
-
-def _with_choices(error: ProfileError) -> ProfileError:
-    """Add what would have been right, where msgspec only says that a kind is wrong."""
-    known: dict[str, list[str]] = {"kind": [*FRAMINGS], "type": [*FIELDS]}
-    choices = known.get((error.field or "").rpartition(".")[2])
-    if choices is None or not (error.field or "").startswith(("frames", "fields")):
-        return error
-    message = f"{error.message}; known are {', '.join(choices)}"
-    return ProfileError(message, where=error.where, line=error.line, field=error.field)
 
 
 def _assumed(text: str) -> frozenset[str]:

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tablectl.complaints import explain
 from tablectl.errors import ProfileError
-from tablectl.observations import Observation, encode, explain
+from tablectl.observations import Observation, encode
 from tablectl.settings import line_of, read_toml
 from tablectl.shoe.decoder import Decoder, Piece
 from tablectl.shoe.encoder import Encoder
@@ -24,7 +25,7 @@ from tablectl.shoe.profile import Profile, ProfileFile
 
 __all__ = ["Checked", "Failure", "Vector", "VectorFile", "check", "read"]
 
-HexBytes = Annotated[str, msgspec.Meta(pattern=r"^\s*[0-9A-F]{2}(\s*[0-9A-F]{2})*\s*$")]
+HexBytes = Annotated[str, msgspec.Meta(pattern=r"^\s*[0-9A-F]{2}(\s*[0-9A-F]{2})*\s*$", examples=["02 41 0D"])]
 Chunks = list[tuple[str | None, bytes]]
 DEVICE = "shoe-under-test"
 
@@ -115,7 +116,7 @@ def read(path: Path) -> tuple[VectorFile, str]:
             try:
                 msgspec.convert(expected, Observation)
             except msgspec.ValidationError as error:
-                message, key = explain(error)
+                message, key = explain(error, Observation)
                 _raise(f"observation {number + 1}: {key or 'event'}: {message}", path, text, f"vector[{index}].expect")
     return vectors, text
 

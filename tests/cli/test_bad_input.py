@@ -29,8 +29,8 @@ BAD_LINES = {
     '{"event":"bet","box":1,"amount":1000}{"event":"tick"}': r"no JSON object: .+",
     "[" * 100_000: r".+",
     '{"a":' * 100_000: r"no JSON object: .+",
-    '["bet"]': r".*object.*",
-    "null": r".*object.*",
+    '["bet"]': r"expected keys with values, got .+",
+    "null": r"expected keys with values, got .+",
     '{"box":1,"amount":1000}': r"event: .+",
     '{"event":"dance"}': r"event: .*dance.*",
     '{"event":"card","card":"1S"}': r"card: .*1S.*",
@@ -282,9 +282,9 @@ def test_a_house_that_allows_no_hand_at_all(files: Path, here: Here) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('stop = "one"', r"link\.stop: .*str.*"),
+        ('stop = "one"', r"link\.stop: .*1, 2.*"),
         ("stop = 3", r"link\.stop: .*3.*"),
-        ("stoop = 1", r"link\.stoop: .*stoop.*"),
+        ("stoop = 1", r"link\.stoop: there is no such key.*"),
         ("stop = ", r"no TOML: .+"),
         ("stop = 1 stop", r"no TOML: .+"),
     ],

@@ -66,7 +66,7 @@ def test_text_says_what_stands_between() -> None:
 
 def test_a_message_that_cannot_be_true_says_why() -> None:
     (piece,) = decoded(profile_of("dealer-pad"), [b"B9 100\n"])
-    assert (piece.what, piece.why) == ("rejected", "stake: box: Expected `int` <= 7")
+    assert (piece.what, piece.why) == ("rejected", "stake: box: must be at most 7")
 
 
 def test_a_card_is_known_when_its_last_byte_came() -> None:
