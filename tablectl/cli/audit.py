@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -12,11 +11,13 @@ import click
 import msgspec
 
 from tablectl.cli.audit_replay import replay_into
+from tablectl.cli.given import given, public_keys, signer
 from tablectl.cli.main import say
-from tablectl.errors import ConfigError, InputError, LedgerError, UsageError
+from tablectl.errors import InputError, LedgerError, UsageError
 from tablectl.ledger.checkpoint import key_name
 from tablectl.ledger.export import jsonl
-from tablectl.ledger.keys import COSIGNS, SIGNS, Signer, Verifier
+from tablectl.ledger.export.writing import whole_file
+from tablectl.ledger.keys import COSIGNS, SIGNS, Signer
 from tablectl.ledger.pin import TableName
 from tablectl.ledger.prove import Proved, check_proof, entries_of_round, prove
 from tablectl.ledger.reader import Entry, Reader
@@ -119,7 +120,7 @@ def verify_command(
     """
     seen = None if witness is None else Witnessed(witness)
     authority = None if certificates is None else Authority(certificates)
-    reports = verify_days(ledgers, [key for given in keys for key in _keys(given)], seen)
+    reports = verify_days(ledgers, [key for text in keys for key in public_keys(text)], seen)
     if recordings:
         for report in reports:
             replay_into(report, recordings, house)
@@ -153,7 +154,7 @@ def _tell(report: Report, *, trust: bool, witness: bool) -> None:
         place = f"entry {fault.entry} " if fault.entry is not None else ""
         say(f"{report.ledger}: {place}{fault.what}")
     if not report.table:
-        click.echo(f"{report.ledger}: NOT WHOLE")
+        click.echo(f"{report.ledger}: {'NOT WHOLE' if Path(report.ledger).is_file() else 'NOT THERE: nothing was verified'}")
         return
     verdict = "whole" if report.whole else "NOT WHOLE"
     click.echo(f"{report.ledger}: {verdict}: {report.size} entries of table {report.table}, session {report.session}")
@@ -172,33 +173,6 @@ def _tell(report: Report, *, trust: bool, witness: bool) -> None:
         click.echo(f"  follows  {report.follows.size} entries of session {report.follows.session}")
 
 
-def _keys(given: str) -> Iterator[Verifier]:
-    """A public key as it was given, or those of a file, one a line. Raises `ConfigError`."""
-    if "+" in given and not os.path.exists(given):
-        yield Verifier.parse(given)
-        return
-    try:
-        lines = Path(given).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise ConfigError(f"the key cannot be read: {why}", where=given) from None
-    found = False
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        found = True
-        if text.startswith("PRIVATE+KEY+"):
-            yield Signer.load(Path(given)).verifier
-            continue
-        try:
-            yield Verifier.parse(text)
-        except ConfigError as error:
-            raise ConfigError(error.message, where=given, line=number) from None
-    if not found:
-        raise ConfigError("holds no key", where=given)
-
-
 # prove, check-proof
 
 
@@ -211,7 +185,8 @@ def _keys(given: str) -> Iterator[Verifier]:
 @click.option("--round", "rounds", multiple=True, type=click.IntRange(min=0), metavar="N", help="All that belongs to a round.")
 @click.option("--entry", "entries", multiple=True, type=click.IntRange(min=1), metavar="N", help="One entry, by its number.")
 @click.option("-o", "--output", metavar="FILE", type=_FILE, help="Where to write it.  [default: stdout]")
-def prove_command(ledger: Path, rounds: Sequence[int], entries: Sequence[int], output: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def prove_command(ledger: Path, rounds: Sequence[int], entries: Sequence[int], output: Path | None, force: bool) -> None:
     """Write a proof that entries are in a ledger, for who does not have the ledger.
 
     It holds the entries themselves, their paths in the Merkle tree, and the first signed checkpoint that covers them; a public
@@ -219,6 +194,8 @@ def prove_command(ledger: Path, rounds: Sequence[int], entries: Sequence[int], o
     """
     if not rounds and not entries:
         raise UsageError("what is to be proved? give --round or --entry")
+    if output is not None and not force and (output.is_file() or output.is_symlink()):
+        raise UsageError("is there already; --force writes over it", where=str(output))
     wanted = set(entries)
     with Reader(ledger) as reader:
         for number in rounds:
@@ -230,7 +207,8 @@ def prove_command(ledger: Path, rounds: Sequence[int], entries: Sequence[int], o
     if output is None:
         click.echo(proof, nl=False)
     else:
-        output.write_bytes(proof)
+        with whole_file(output) as file:
+            file.write(proof)
 
 
 @audit.command("check-proof", epilog="\b\nExample:\n  tablectl audit check-proof round-17.json --key table.pub")
@@ -250,7 +228,7 @@ def check_proof_command(file: str, keys: Sequence[str], as_json: bool) -> None:
                 body = source.read(MAX_PROOF)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=file) from None
-    proved = check_proof(body, [key for given in keys for key in _keys(given)], where=file)
+    proved = check_proof(body, [key for text in keys for key in public_keys(text)], where=file)
     if as_json:
         for entry in proved.entries:
             click.echo(jsonl.line(entry))
@@ -287,27 +265,34 @@ def _entries(reader: Reader) -> Iterator[Entry]:
 
 @audit.command(
     "key",
-    epilog="\b\nExample:\n  tablectl audit key t07.key --table site/pit/t07 > t07.pub\n  tablectl audit key t07.key",
+    epilog="\b\nExample:\n  tablectl audit key t07.key --table site/pit/t07 > t07.pub\n  tablectl audit key t07.key\n"
+    "  tablectl audit key witness.key --witness > witness.pub",
 )
 @click.argument("file", metavar="FILE", type=_FILE)
-@click.option("--table", metavar="SITE/PIT/TABLE", help="Call a new key after this table, for whose ledgers alone it is.")
-@click.option("--name", metavar="NAME", help="Call a new key so, without blanks and +.  [default: the file's name]")
-@click.option("--witness", is_flag=True, help="A new key is to cosign, for a witness.")
+@click.option("--table", metavar="SITE/PIT/TABLE", help="Make the key of this table, for whose ledgers alone it is.")
+@click.option("--name", metavar="NAME", help="With --witness: what it is called, without blanks and +.  [default: as the file]")
+@click.option("--witness", is_flag=True, help="Make the key of a witness, which cosigns.")
 def key_command(file: Path, table: str | None, name: str | None, witness: bool) -> None:
     """Print the public key that belongs to the private one in FILE; where there is no such file, make both.
 
-    Only its owner may read FILE. The public key (C2SP's vkey) is for all who verify.
+    A table's key is called after it and signs for it alone; a witness's may have any name. Only its owner may read FILE. The
+    public key (C2SP's vkey) is for all who verify.
     """
-    if table is not None and name is not None:
-        raise UsageError("give one of --table and --name")
-    new = table is not None or name is not None or witness
-    if file.exists() and not new:
-        signer = Signer.load(file)
-    else:
-        signer = Signer.make(_called(table) if table is not None else name or file.stem, COSIGNS if witness else SIGNS)
-        signer.save(file)
+    if witness and table is not None:
+        raise UsageError("a witness is of no table; --name gives its key a name", field="--table")
+    if name is not None and not witness:
+        raise UsageError("is for --witness: a table's key is called after it (--table)", field="--name")
+    if witness or table is not None:
+        with given("--table" if table is not None else "--name"):
+            key = Signer.make(_called(table) if table is not None else name or file.stem, COSIGNS if witness else SIGNS)
+        with given():
+            key.save(file)
         say(f"{file}: a new key, for its owner alone")
-    click.echo(signer.verifier.vkey)
+    elif file.exists():
+        key = signer(file, "FILE")
+    else:
+        raise UsageError("there is no such key; to make it, say for whom: --table SITE/PIT/TABLE, or --witness", where=str(file))
+    click.echo(key.verifier.vkey)
 
 
 def _called(table: str) -> str:

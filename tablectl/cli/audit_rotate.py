@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from tablectl.errors import ConfigError
+from tablectl.cli.given import signer
+from tablectl.errors import UsageError
 from tablectl.instants import from_micros
-from tablectl.ledger.checkpoint import KeyEntry, succession
+from tablectl.ledger.checkpoint import KeyEntry, succession, vouches_for
 from tablectl.ledger.keys import SIGNS, Signer, Verifier
 from tablectl.ledger.published import follows_line
 from tablectl.ledger.reader import Reader
@@ -35,15 +36,18 @@ def rotate_key(ledger: Path, old: Path, new: Path) -> None:
     For a ledger that nobody writes at the moment. A table that runs does this itself when it is reloaded with another key file in
     its configuration. Prints the new public key, which is for those who verify; a witness that trusts the old one follows.
     """
-    before, after = _signer(old), _signer(new)
+    before, after = _signer(old, "--old"), _signer(new, "--new")
     if before.verifier == after.verifier:
-        raise ConfigError("is the key that has signed up to now", where=str(new))
+        raise UsageError("is the key that has signed up to now", where=str(new))
     with Ledger.resume(ledger) as writer:
+        table = writer.begun.table
+        if not vouches_for(after.verifier, table):
+            raise UsageError(f"is the key {after.verifier.name}, not that of table {table}", where=str(new))
         force = _in_force(writer)
         if force is None:
-            raise ConfigError("is of a ledger that was never signed: there is no key to follow", where=str(old))
+            raise UsageError("is of a ledger that was never signed: there is no key to follow", where=str(old))
         if force != before.verifier:
-            raise ConfigError(f"is not the key that signs this ledger, which is {force.vkey}", where=str(old))
+            raise UsageError(f"is not the key that signs this ledger, which is {force.vkey}", where=str(old))
         writer.note("key", succession(writer.origin, after, before))
         writer.commit()
         extensions = () if writer.begun.follows is None else (follows_line(writer.begun.follows),)
@@ -51,11 +55,11 @@ def rotate_key(ledger: Path, old: Path, new: Path) -> None:
     click.echo(after.verifier.vkey)
 
 
-def _signer(path: Path) -> Signer:
-    signer = Signer.load(path)
-    if signer.verifier.use != SIGNS:
-        raise ConfigError("is a witness's key, which signs no ledger", where=str(path))
-    return signer
+def _signer(path: Path, option: str) -> Signer:
+    key = signer(path, option)
+    if key.verifier.use != SIGNS:
+        raise UsageError("is a witness's key, which signs no ledger", where=str(path))
+    return key
 
 
 def _in_force(writer: Ledger) -> Verifier | None:

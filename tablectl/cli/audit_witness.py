@@ -6,7 +6,7 @@ import secrets
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -14,11 +14,12 @@ from typing import Final
 import click
 import msgspec
 
+from tablectl.cli.given import given, public_keys, signer
 from tablectl.cli.main import say
-from tablectl.errors import BrokerError, ConfigError, InputError, LedgerError, UsageError
+from tablectl.errors import BrokerError, InputError, LedgerError, UsageError
 from tablectl.instants import from_micros
 from tablectl.ledger.checkpoint import Checkpoint
-from tablectl.ledger.keys import COSIGNS, Signer, Verifier
+from tablectl.ledger.keys import COSIGNS, Signer
 from tablectl.ledger.pin import TableName
 from tablectl.ledger.published import hashes
 from tablectl.ledger.signed_note import Note
@@ -119,8 +120,9 @@ def witness(
         raise UsageError("no key is trusted: give --key, or --trust-on-first-use")
     address = Address.parse(mqtt)
     credentials = Credentials(ca, cert, cert_key)
-    credentials.check(address)
-    seen = Witness([key for given in keys for key in _verifiers(given)], first_use=first_use)
+    with given("--cert"):
+        credentials.check(address)
+    seen = Witness([key for text in keys for key in public_keys(text)], first_use=first_use)
     cosigner = None if sign is None else _cosigner(sign)
     with WitnessFile(file, now=_now()) as kept:
         watch = _Watch(seen, kept, cosigner, address, credentials, by, as_json=as_json)
@@ -315,33 +317,11 @@ class _Watch:
         return None
 
 
-def _verifiers(given: str) -> Iterator[Verifier]:
-    """A public key as it was given, or those of a file, one a line. Raises `ConfigError`."""
-    path = Path(given)
-    if "+" in given and not path.exists():
-        try:
-            yield Verifier.parse(given)
-        except ConfigError as error:
-            raise ConfigError(error.message, field="--key") from None
-        return
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise ConfigError(f"the key cannot be read: {why}", where=given) from None
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            try:
-                yield Verifier.parse(line)
-            except ConfigError as error:
-                raise ConfigError(error.message, where=given, line=number) from None
-
-
 def _cosigner(path: Path) -> Signer:
-    signer = Signer.load(path)
-    if signer.verifier.use != COSIGNS:
-        raise ConfigError("is the key of a table, not a witness's", where=str(path))
-    return signer
+    key = signer(path, "--sign")
+    if key.verifier.use != COSIGNS:
+        raise UsageError("is the key of a table, not a witness's", where=str(path))
+    return key
 
 
 def _named(topic: str) -> TableName | str:

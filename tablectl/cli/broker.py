@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from tablectl.cli.given import given
 from tablectl.errors import ConfigError, UsageError
 from tablectl.ledger.pin import TableName
 from tablectl.mqtt.broker_config import (
@@ -101,32 +102,35 @@ def config(
     a table writes below its own topics and hears its own commands, a person writes commands under his own name. Where no --person
     is named, whoever has a certificate may write commands under the name in it, and the table's list of people decides.
     """
-    tables = tuple(TableName(site, pit, name) for name in names)
+    with given():
+        tables = tuple(TableName(site, pit, name) for name in names)
     if role == "bridge":
         if to is None:
             raise UsageError("a bridge needs it: HOST[:PORT] of the pit's broker", field="--to")
         if len(tables) != 1:
             raise UsageError("a bridge is of one table", field="--table")
         host, there = _host_and_port(to)
-        bridge = BridgePlan(version=version, table=tables[0], host=host, port=there, place=place)
+        with given():
+            bridge = BridgePlan(version=version, table=tables[0], host=host, port=there, place=place)
         files = {name: File(text.encode(), private=False) for name, text in bridge_files(bridge).items()}
         steps = _bridge_steps(bridge, output, user)
     else:
         if to is not None:
             raise UsageError("only a bridge has it", field="--to")
-        plan = BrokerPlan(
-            role="table" if role == "table" else "pit",
-            version=version,
-            tables=tables,
-            people=people,
-            place=place,
-            state=state,
-            port=port,
-            bind=bind,
-            loopback=loopback,
-            user=user,
-            plugins=plugins,
-        )
+        with given():
+            plan = BrokerPlan(
+                role="table" if role == "table" else "pit",
+                version=version,
+                tables=tables,
+                people=people,
+                place=place,
+                state=state,
+                port=port,
+                bind=bind,
+                loopback=loopback,
+                user=user,
+                plugins=plugins,
+            )
         files = {name: File(text.encode(), private=name == ACL) for name, text in broker_files(plan).items()}
         steps = _broker_steps(plan, output)
     _write(output, files, force=force)
@@ -168,12 +172,12 @@ def _broker_steps(plan: BrokerPlan, output: Path) -> list[str]:
 
 def _bridge_steps(plan: BridgePlan, output: Path, user: str) -> list[str]:
     certificates = f"{plan.place}/{CERTIFICATES}"
-    name = next(iter(bridge_files(plan)))
+    name, stem = next(iter(bridge_files(plan))), _stem(table_identity(plan.table))
     return [
         "On the table's computer, as root, beside the files of its own broker:",
         f"  install -m 644 {output / name} {plan.place}/{BRIDGES}/",
-        f"  install -m 644 table.crt {certificates}/    # of {table_identity(plan.table)}",
-        f"  install -o {user} -g {user} -m 600 table.key {certificates}/",
+        f"  install -m 644 {stem}.crt {certificates}/table.crt    # of {table_identity(plan.table)}",
+        f"  install -o {user} -g {user} -m 600 {stem}.key {certificates}/table.key",
         "  systemctl restart mosquitto    # a bridge is not reloaded",
     ]
 
@@ -225,7 +229,8 @@ def certificate(
     """
     now = datetime.now(UTC)
     if kind == AUTHORITY:
-        issued, stem = Authority.new(name or "tablectl", now, days or AUTHORITY_DAYS).issued, AUTHORITY
+        with given("--name"):
+            issued, stem = Authority.new("tablectl" if name is None else name, now, days or AUTHORITY_DAYS).issued, AUTHORITY
     else:
         issued, stem = _issued(kind, _authority(output), now, days or DAYS, name, hosts, (site, pit, table))
     files = {f"{stem}.crt": File(issued.certificate, private=False), f"{stem}.key": File(issued.key, private=True)}
@@ -257,19 +262,27 @@ def _issued(
     if kind == "broker":
         if not hosts:
             raise UsageError("a broker needs the names and addresses it is reached by", field="--host")
-        return authority.server(hosts, now, days), BROKER
+        with given("--host"):
+            return authority.server(hosts, now, days), BROKER
     if kind == "table":
         site, pit, table = of
         if table is None:
             raise UsageError("which table it is for", field="--table")
-        identity = table_identity(TableName(site, pit, table))
+        with given():
+            identity = table_identity(TableName(site, pit, table))
     elif kind == "person":
         if name is None:
             raise UsageError("who it is for", field="--name")
-        identity = person_identity(name)
+        with given("--name"):
+            identity = person_identity(name)
     else:
         identity = DISPLAY if kind == "display" else WITNESS
-    return authority.client(identity, now, days), re.sub(r"[^\w.-]+", "-", identity)
+    return authority.client(identity, now, days), _stem(identity)
+
+
+def _stem(identity: str) -> str:
+    """How the files of a certificate are called, after the name in it."""
+    return re.sub(r"[^\w.-]+", "-", identity)
 
 
 def _write(folder: Path, files: Mapping[str, File], *, force: bool) -> None:

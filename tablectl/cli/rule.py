@@ -13,6 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tablectl.cards import Card
+from tablectl.cli.given import given
 from tablectl.cli.main import say
 from tablectl.cli.telling import told
 from tablectl.errors import BrokerError, ConfigError, UsageError
@@ -50,7 +51,7 @@ WORDS: Final = {
     "unknown_person": "the table does not know this person",
     "not_you": "it is in the name of another than its sender",
     "not_allowed": "this person may not do this at this table",
-    "bad_signature": "the signature is not this person's, or the table has another key of theirs",
+    "bad_signature": "the signature is not believed",
     "id_used": "another command had its number",
     "interrupted": "the table stopped while it was being done",
     "busy": "the table has too many commands to do",
@@ -59,6 +60,8 @@ WORDS: Final = {
     "nothing_changed": "it changed nothing",
 }
 """What the table's edge refuses for; what the game refuses for stands in `tablectl.texts`."""
+SAY_ALL: Final = frozenset({"unknown_person", "not_you", "not_allowed"})
+"""What is said of these above is all that the table's detail says."""
 
 
 FILE = click.Path(path_type=Path)
@@ -170,13 +173,15 @@ def rule(
 
     Exit code 0 when it was done, 1 when the table refused it, 6 when the table could not be asked or gave no answer.
     """
-    given = {"alert": alert, "box": box, "hand": hand, "to": to, "card": card, "draw": draw}
+    operands = {"alert": alert, "box": box, "hand": hand, "to": to, "card": card, "draw": draw}
     missing = NEEDS.get(do)
-    if missing and given[missing] is None:
+    if missing and operands[missing] is None:
         raise UsageError(f"`{do}` needs it", field=f"--{missing}")
-    address, table = Address.parse(mqtt), TableName(site, pit, name)
+    address = Address.parse(mqtt)
+    with given():
+        table = TableName(site, pit, name)
     identity = {"id": secrets.token_hex(16), "expires": from_micros(time.time_ns() // 1000 + int((wait + GOOD_FOR) * 1_000_000))}
-    order = {"alert": alert, "by": by} if do == ACK else {"do": do, "by": by, "reason": reason, **given}
+    order = {"alert": alert, "by": by} if do == ACK else {"do": do, "by": by, "reason": reason, **operands}
     kind = "ack" if do == ACK else "ruling"
     try:
         command = msgspec.convert(identity | order, COMMANDS[kind])
@@ -184,8 +189,11 @@ def rule(
         raise UsageError(f"no command can be made of this: {error}") from None
     signing = _signing(sign)
     if cert is not None and signing is None:
-        Person(by, frozenset())  # it becomes a level of the topic
+        with given("--by"):
+            Person(by, frozenset())  # it becomes a level of the topic
     shown = Credentials(authorities=ca, certificate=cert, key=key)
+    with given("--cert"):
+        shown.check(address)
     answer = ask(address, table, kind, command, seconds=wait, credentials=shown, vouched=cert is not None, key=signing)
     try:
         response = msgspec.json.decode(answer, type=Response)
@@ -200,9 +208,11 @@ def rule(
             click.echo(line)
     if response.done:
         return 0
-    token = response.reason or "no_reason"
-    words = WORDS.get(token) or Texts.of("en").word("refused", token)
-    say(f"refused: {words}{f' ({response.detail})' if response.detail else ''}")
+    why = response.reason or "no_reason"
+    words = WORDS.get(why) or Texts.of("en").word("refused", why)
+    if why == "no_such_draw" and draw is None and alert is None:
+        words = "no card of this round passed unread; say with --draw which one is to be corrected"
+    say(f"refused: {words}{f' ({response.detail})' if response.detail and why not in SAY_ALL else ''}")
     return 1
 
 
@@ -212,9 +222,9 @@ def _signing(path: Path | None) -> Ed25519PrivateKey | None:
     try:
         return private_key(path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
     except ConfigError as error:
-        raise ConfigError(error.message, where=str(path)) from None
+        raise UsageError(error.message, where=str(path)) from None
 
 
 def _line(notice: Notice) -> str | None:

@@ -178,6 +178,8 @@ class _Day:
         return {size: (at, body) for size, at, body in rows}
 
     def _open(self) -> closing[Connection]:
+        if self.path.is_dir():
+            raise LedgerError("is a folder: name the ledgers in it", where=str(self.path))
         if not self.path.is_file():
             raise LedgerError("there is no such ledger", where=str(self.path))
         return closing(schema.connect(self.path, read_only=True))

@@ -50,9 +50,13 @@ def test_the_old_key_vouches_for_the_new_one(keys: dict[str, Signer], tmp_path: 
 
     before = keys["old"].verifier.vkey
     where = f"tablectl: {tmp_path}/"
-    assert rotate("old", "other") == (4, "", f"{where}old.key: is not the key that signs this ledger, which is {vkey}\n")
-    assert rotate("new", "new") == (4, "", f"{where}new.key: is the key that has signed up to now\n")
-    assert rotate("new", "witness") == (4, "", f"{where}witness.key: is a witness's key, which signs no ledger\n")
+    assert rotate("old", "other") == (2, "", f"{where}old.key: is not the key that signs this ledger, which is {vkey}\n")
+    assert rotate("new", "new") == (2, "", f"{where}new.key: is the key that has signed up to now\n")
+    assert rotate("new", "witness") == (2, "", f"{where}witness.key: is a witness's key, which signs no ledger\n")
+    Signer.make("tablectl/v1/hall/main/t08").save(tmp_path / "t08.key")
+    told = f"{where}t08.key: is the key tablectl/v1/hall/main/t08, not that of table hall/main/t07\n"
+    assert rotate("new", "t08") == (2, "", told)
+    assert rotate("new", "none") == (2, "", f"{where}none.key: the key cannot be read: No such file or directory\n")
     assert verify(path).size == 12
     assert before not in vkey
     with Day(path, keys["new"], resume=True):

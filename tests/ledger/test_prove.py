@@ -169,6 +169,9 @@ def test_what_cannot_be_proved_yet(tmp_path: Path) -> None:
 
 def test_a_round_is_proved_to_who_has_the_key_alone(day: Day, tablectl: Command, tmp_path: Path) -> None:
     assert tablectl("audit", "prove", day.path, "--round", "2", "-o", "two.json").returncode == 0
+    again = tablectl("audit", "prove", day.path, "--round", "1", "-o", "two.json")
+    assert (again.returncode, again.stderr) == (2, "tablectl: two.json: is there already; --force writes over it\n")
+    assert tablectl("audit", "prove", day.path, "--round", "2", "-o", "two.json", "--force").returncode == 0
     done = tablectl("audit", "check-proof", "two.json", "--key", day.signers[1].verifier.vkey)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("holds: ")
@@ -188,8 +191,10 @@ def test_a_round_is_proved_to_who_has_the_key_alone(day: Day, tablectl: Command,
 def test_the_export_gives_every_body_as_it_is(day: Day, entries: list[Entry], tablectl: Command) -> None:
     lines = tablectl("audit", "export", day.path).stdout.splitlines()
     assert lines == [f'{{"seq":{one.seq},"kind":"{one.kind}","body":{one.body.decode()}}}' for one in entries]
-    rows = list(csv.reader(io.StringIO(tablectl("audit", "export", day.path, "--csv").stdout)))
-    assert rows == [["seq", "kind", "body"], *([str(one.seq), one.kind, one.body.decode()] for one in entries)]
+    rows = list(csv.DictReader(io.StringIO(tablectl("audit", "export", day.path, "--csv").stdout)))
+    assert [(row["entry"], row["kind"], row["body"]) for row in rows] == [
+        (str(one.seq), one.kind, one.body.decode()) for one in entries
+    ]
 
 
 def test_a_body_that_is_no_json_is_exported_as_base64(tablectl: Command, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def _nothing(path: Path) -> None:
     ("make", "fault"),
     [
         (_nothing, "there is no such ledger"),
-        (Path.mkdir, "there is no such ledger"),
+        (Path.mkdir, "is a folder: name the ledgers in it"),
         (Path.touch, "is no ledger: it is empty"),
         (lambda path: path.write_text("a shopping list\n" * 500), "is no ledger: not an SQLite file"),
     ],
@@ -346,9 +346,11 @@ def test_the_command_names_the_first_bad_entry(day: Day, tablectl: Command, tmp_
     ("given", "code", "words"),
     [
         (["nowhere.db"], 7, "there is no such ledger"),
+        (["."], 7, ".: is a folder: name the ledgers in it"),
         ([], 2, "Missing argument 'LEDGER...'"),
-        (["x.db", "--key", "nowhere"], 4, "nowhere: the key cannot be read: No such file or directory"),
-        (["x.db", "--key", "a+b+c"], 4, "is no public key"),
+        (["x.db", "--key", "nowhere"], 2, "nowhere: the key cannot be read: No such file or directory"),
+        (["x.db", "--key", "a+b+c"], 2, "--key: is no public key"),
+        (["x.db", "--key", Signer.make("t07").verifier.vkey], 2, "--key: t07 is the key of no table"),
         (["x.db", "--witness", "nowhere"], 1, "nowhere: cannot be read: No such file or directory"),
     ],
 )
@@ -356,6 +358,7 @@ def test_what_cannot_be_done_is_said(given: list[str], code: int, words: str, ta
     done = tablectl("audit", "verify", *given)
     assert done.returncode == code
     assert words in done.stderr
+    assert "NOT WHOLE" not in done.stdout
     assert "Traceback" not in done.stderr
 
 
@@ -364,8 +367,17 @@ def test_a_key_is_made_once_and_shown(tablectl: Command, tmp_path: Path) -> None
     assert made.returncode == 0
     assert made.stdout.startswith("tablectl/v1/Vilnius/pit%202/BJ-7+")
     assert (tmp_path / "t.key").stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "t.key").read_text().strip().rsplit("+", 1)[1] not in made.stdout + made.stderr
+    assert (tmp_path / "t.key").read_text().strip().split("+", 4)[4] not in made.stdout + made.stderr
     assert tablectl("audit", "key", "t.key").stdout == made.stdout
-    again = tablectl("audit", "key", "t.key", "--name", "other")
-    assert (again.returncode, again.stdout) == (4, "")
-    assert "never written over" in again.stderr
+    for more, told in (
+        (["t.key", "--witness"], "never written over"),
+        (["t.key", "--table", "a/b"], "--table: give site, pit and table"),
+        (["new.key", "--table", "a/b/"], "--table: is empty"),
+        (["new.key"], "new.key: there is no such key; to make it, say for whom"),
+        (["new.key", "--name", "hall"], "--name: is for --witness"),
+        (["new.key", "--witness", "--name", "a b"], "--name: a key cannot be called 'a b'"),
+    ):
+        refused = tablectl("audit", "key", *more)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert told in refused.stderr
+    assert not (tmp_path / "new.key").exists()
