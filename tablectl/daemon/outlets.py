@@ -102,11 +102,26 @@ class Outlets:
         self._stack.close()
 
     @property
+    def has_broker(self) -> bool:
+        """Whether there is a broker to be told anything."""
+        return self._publisher is not None
+
+    @property
+    def online(self) -> bool:
+        """Whether the broker is there."""
+        return self._publisher is not None and self._publisher.online
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong between us and the broker, in words; None while nothing is."""
+        return self._publisher.trouble if self._publisher is not None else None
+
+    @property
     def status(self) -> str:
         """How it stands with the broker, in a word or two."""
         if self._publisher is None:
             return "none"
-        return "online" if self._publisher.online else f"away ({self._publisher.trouble or 'not reached yet'})"
+        return "online" if self.online else f"away ({self.trouble or 'not reached yet'})"
 
     def wake(self) -> None:
         """Something was committed."""

@@ -27,11 +27,12 @@ from tablectl import config
 from tablectl.config import ConfigFile
 from tablectl.daemon import reload
 from tablectl.daemon.inbox import Inbox
+from tablectl.daemon.journal import Journal
 from tablectl.daemon.metrics import MetricsServer
 from tablectl.daemon.notify import Notify
 from tablectl.daemon.outlets import Outlets
 from tablectl.daemon.storage import Storage
-from tablectl.daemon.table import LiveTable, Tell
+from tablectl.daemon.table import RECORD, LiveTable, Tell
 from tablectl.errors import ConfigError, LedgerError
 from tablectl.instants import from_micros
 from tablectl.mqtt.judgement import Order
@@ -85,6 +86,7 @@ class Daemon:
         self._patience = patience
         self._tell = tell
         self._log = log
+        self._journal = Journal(log)
         self._clock = clock
         self._inbox = Inbox()
         self._notify = Notify()
@@ -96,7 +98,6 @@ class Daemon:
         self._ordered = False  # there may be more commands than were carried out
         self._pending: ConfigFile | None = None
         self._reported = ""
-        self._unwritten: str | None = None
         self._unanswered: deque[tuple[Order, bytes]] = deque()
         self._due_status = self._due_alive = 0.0
 
@@ -138,6 +139,7 @@ class Daemon:
         if table.live.trouble is not None:
             self._log(f"not all could be written: {table.live.trouble}")
             return LedgerError.exit_code
+        self._log(f"table {self._file.name} has stopped, and all is written")
         return 0
 
     def _felt_of(self, storage: Storage) -> FeltWatch | None:
@@ -150,6 +152,8 @@ class Daemon:
         return FeltWatch(settings, self._inbox.put, log=self._log, clock=self._clock)
 
     def _heard(self, observation: Observation, notices: tuple[Notice, ...]) -> None:
+        if isinstance(observation, Link) and observation.device != RECORD and self._ports:  # before that, nobody has looked
+            self._journal.device(observation)
         if self._felt is not None:
             self._felt.hear(notices)
         self._tell(observation, notices)
@@ -232,9 +236,7 @@ class Daemon:
                 outlets.answer(*self._unanswered.popleft())
         else:
             outlets.say_aside(table)
-        if table.live.trouble != self._unwritten:
-            self._unwritten = table.live.trouble
-            self._log(f"the record cannot be written: {self._unwritten}" if self._unwritten else "the record is written again")
+        self._journal.record(table.live.trouble)
 
     def _carry_out(self, table: LiveTable, outlets: Outlets, order: Order | bytes) -> None:
         if isinstance(order, bytes):
@@ -260,9 +262,11 @@ class Daemon:
     def _follow_up(self, table: LiveTable, outlets: Outlets, now: float) -> None:
         """The next day, the configuration, systemd."""
         outlets.follow(table.ledger.path)
+        if outlets.has_broker:
+            self._journal.broker(outlets.online, outlets.trouble)
         if self._reload:
             self._reload = False
-            self._read_again()
+            self._read_again(table)
         if self._pending is not None and not table.table.round_open:
             self._change(table, outlets)
         if self._inbox.was_full():
@@ -285,7 +289,7 @@ class Daemon:
 
     # Reading the configuration again
 
-    def _read_again(self) -> None:
+    def _read_again(self, table: LiveTable) -> None:
         self._notify.reloading()
         try:
             file = config.load(self._file.path)
@@ -295,6 +299,8 @@ class Daemon:
             self._notify.ready("the configuration stays as it was")
             return
         self._pending = file
+        if table.table.round_open:
+            self._log("the configuration was read; it is taken over when the round ends")
 
     def _change(self, table: LiveTable, outlets: Outlets) -> None:
         file, self._pending = self._pending, None

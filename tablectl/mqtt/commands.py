@@ -92,6 +92,7 @@ class Commands:
         self._stopping = threading.Event()
         self._met = threading.Event()
         self._trouble = "no answer"
+        self._deaf = False
         self._thread = threading.Thread(target=self._run, name="tablectl-commands", daemon=True)
 
     def believe(self, trust: Trust) -> None:
@@ -145,19 +146,27 @@ class Commands:
             try:
                 talk = open_talk(self._address, self._credentials, self._client_id, f"{self._base}/cmd/#", 5.0, self._wake_read)
             except Lost as lost:
-                self._trouble = str(lost)
+                self._note_lost(lost)
             else:
                 self._met.set()
+                if self._deaf:
+                    self._deaf = False
+                    self._say("commands are listened for again")
                 try:
                     self._listen(talk)
                 except Lost as lost:
-                    self._trouble = str(lost)
-                    self._say(f"commands are not listened for at the moment: {lost}")
+                    self._note_lost(lost)
                 finally:
                     talk.close()
             pause = 0.2 if time.monotonic() - began > 15.0 else min(pause * 2, 15.0)
             self._hand_over(self._refusals.due(_now()))
             self._stopping.wait(pause)
+
+    def _note_lost(self, lost: Lost) -> None:
+        self._trouble = str(lost)
+        if not self._deaf:
+            self._deaf = True
+            self._say(f"commands are not listened for at the moment: {lost}")
 
     def _listen(self, talk: Talk) -> None:
         while not self._stopping.is_set() or self._answers:
