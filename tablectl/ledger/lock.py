@@ -22,7 +22,7 @@ class WriterLock:
     def __init__(self, ledger: Path):
         self._path = ledger.with_name(ledger.name + "-lock")
         while True:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
             try:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -30,6 +30,9 @@ VERSION = 2
 ROWS = "SELECT seq, CAST(kind AS BLOB), body, chain FROM entries ORDER BY seq"
 """All entries as `tablectl.ledger.chain.walk` takes them."""
 
+_LEAST_ROOM = 1 << 16
+"""With fewer bytes left a disk is full: SQLite's shared memory file grows by half as much at a time."""
+
 BUSY_SECONDS = 5.0
 """How long a write waits for another connection's."""
 
@@ -97,6 +100,14 @@ def archived(path: Path) -> bool:
     return not writable and not path.with_name(path.name + "-wal").exists()
 
 
+def _is_full(folder: Path) -> bool:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _LEAST_ROOM
+
+
 @contextmanager
 def faults(path: Path) -> Iterator[None]:
     """Turn what SQLite and the file system complain of into a `LedgerError` that names the ledger."""
@@ -109,6 +120,10 @@ def faults(path: Path) -> Iterator[None]:
         if code is None:  # raised by the module itself, which found text that is none
             raise LedgerError(f"is damaged ({error})", where=str(path)) from error
         meaning = _MEANINGS.get(code & 0xFF, "cannot be used")
+        if code & 0xFF == sqlite3.SQLITE_IOERR and _is_full(
+            path.parent
+        ):  # SQLite says so of the file alone
+            meaning = _MEANINGS[sqlite3.SQLITE_FULL]
         raise LedgerError(f"{meaning} ({error})", where=str(path)) from error
     except UnicodeDecodeError as error:  # SQLite's own complaint repeats bytes of the file
         raise LedgerError("is damaged: text that is none", where=str(path)) from error

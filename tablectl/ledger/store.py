@@ -105,7 +105,7 @@ class Ledger:
             made = False
             try:
                 with suppress(FileExistsError):
-                    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+                    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640))
                     made = True
                 connection = schema.connect(path, durable=True)
                 try:

@@ -17,6 +17,7 @@ from tablectl.observations import TableState, decode
 from tablectl.recording.day import rest_of_day
 from tests.daemon.lines import BEGINS, chunks_of, configured
 from tests.daemon.test_table import DAY, Clock, Running, assert_rebuilds, cards_in, cards_of, cuts_a_frame, entries_of, ledgers
+from tests.live.disk import Full, able
 from tests.live.running import until
 
 
@@ -187,6 +188,25 @@ def test_a_start_that_fails_leaves_the_ledger_as_it_was(tmp_path: Path, monkeypa
     running.stop()
     assert cards_of(file) == cards_in(chunks)
     assert_rebuilds(file)
+
+
+@pytest.mark.skipif(not able(Full), reason="needs the right to mount")
+def test_a_start_on_a_full_disk_says_so(tmp_path: Path) -> None:
+    with Full(tmp_path) as disk:
+        file = configured(tmp_path)
+        Running(file, Clock()).stop()
+        disk.fail(os.getpid())
+        with pytest.raises(LedgerError, match="the disk is full"):
+            Running(file, Clock())
+
+
+def test_what_a_table_writes_is_for_its_user_and_group_alone(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    found = {path.name: path.stat().st_mode & 0o777 for path in file.beside("store").rglob("*") if path.is_file()}
+    running.stop()
+    assert {name for name, mode in found.items() if mode & 0o007} == set(), found
+    assert found["2026-11-30.db"] == 0o640
 
 
 def test_what_was_said_of_the_disk_is_settled_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
