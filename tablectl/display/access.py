@@ -21,7 +21,7 @@ from starlette.requests import HTTPConnection, cookie_parser
 
 from tablectl.display.people import Member, digest_of
 
-__all__ = ["ANYBODY", "COOKIE", "Access", "Visitor", "is_our_own"]
+__all__ = ["ANYBODY", "COOKIE", "Access", "Visitor", "is_our_own", "within"]
 
 COOKIE: Final = "tablectl_display"
 READER_SECONDS: Final = 30 * 24 * 3600
@@ -135,6 +135,11 @@ def is_our_own(request: HTTPConnection, hosts: Sequence[str] = ()) -> bool:
         return True
     netloc = urlsplit(origin).netloc.lower()
     return netloc != "" and netloc in {request.headers.get("host", "").lower(), *hosts}
+
+
+def within(to: str) -> str:
+    """A path of this server, and of no other: what is none becomes its first page."""
+    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable() else "/"
 
 
 def _base64url(data: bytes) -> str:

@@ -13,6 +13,7 @@ import msgspec
 
 from tablectl import notices, observations
 from tablectl.display.heard import Heard
+from tablectl.display.view import path_of
 from tablectl.errors import LedgerError, TablectlError
 from tablectl.instants import to_micros
 from tablectl.ledger import pin as pins
@@ -25,7 +26,7 @@ from tablectl.notices import Alert, Dealt, Outcome, PhaseChanged, RoundClosed
 from tablectl.observations import Ack, Bet, Decision, Insurance, Ruling
 from tablectl.places import BoxPlace
 
-__all__ = ["Ledgers", "Line", "Proof", "Record", "heard_record", "lines_of"]
+__all__ = ["Ledgers", "Line", "Proof", "Record", "heard_record", "lines_of", "on_record"]
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -243,6 +244,16 @@ class Ledgers:
                     if b'"alert"' in entry.body or b'"ruling"' in entry.body or b'"ack"' in entry.body:
                         found += [(number, line) for line in lines_of([entry]) if line.event in ("alert", "ruling", "ack")]
         return found[-limit:]
+
+
+def on_record(ledgers: Ledgers) -> bytes:
+    """The alerts, rulings and acknowledgements of the tables' newest ledgers, as JSON for the page."""
+    found = [
+        {"table": path_of(name), "round": number, "line": line}
+        for name in ledgers.tables()
+        for number, line in ledgers.incidents(name)
+    ]
+    return msgspec.json.encode(found)
 
 
 def _own(lines: list[Line]) -> list[Line]:

@@ -26,11 +26,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from tablectl.display import pages
-from tablectl.display.access import ANYBODY, COOKIE, Access, Visitor, is_our_own
+from tablectl.display.access import ANYBODY, COOKIE, Access, Visitor, is_our_own, within
 from tablectl.display.acknowledge import Answer, Speaker
 from tablectl.display.guard import Guard
 from tablectl.display.hub import Hub, Kind, Reader
-from tablectl.display.records import Ledgers, Record, heard_record
+from tablectl.display.records import Ledgers, Record, heard_record, on_record
 from tablectl.display.subscription import Subscription
 from tablectl.display.view import path_of
 from tablectl.display.words import Words, best
@@ -232,7 +232,7 @@ class Display:
         """The alerts, rulings and acknowledgements of the tables' newest ledgers."""
         if self._ledgers is None:
             return JSONResponse([])
-        return Response(await asyncio.to_thread(_on_record, self._ledgers), media_type="application/json")
+        return Response(await asyncio.to_thread(on_record, self._ledgers), media_type="application/json")
 
     # Events.
 
@@ -275,11 +275,11 @@ class Display:
         """The page where a token is handed in, and the handing in."""
         words = self.words(request)
         if request.method == "GET":
-            return HTMLResponse(pages.sign_in_page(words, to=_within(request.query_params.get("to", "/")), wrong=False))
+            return HTMLResponse(pages.sign_in_page(words, to=within(request.query_params.get("to", "/")), wrong=False))
         if not is_our_own(request, tuple(self.access.hosts)):
             raise HTTPException(403)
         form = parse_qs((await _body(request)).decode("utf-8", "replace"))
-        to = _within(form.get("to", ["/"])[0])
+        to = within(form.get("to", ["/"])[0])
         visitor = self.access.by_token(form.get("token", [""])[0].strip())
         if visitor is None:
             await asyncio.sleep(WRONG_TOKEN_SECONDS)
@@ -382,11 +382,6 @@ def _answer(answer: Answer, code: int) -> Response:
     return Response(msgspec.json.encode(answer), code, media_type="application/json")
 
 
-def _within(to: str) -> str:
-    """A path of this server, and of no other."""
-    return to if to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable() else "/"
-
-
 async def _body(request: Request) -> bytes:
     body = b""
     async for chunk in request.stream():
@@ -394,12 +389,3 @@ async def _body(request: Request) -> bytes:
         if len(body) > LONGEST_BODY:
             raise HTTPException(413)
     return body
-
-
-def _on_record(ledgers: Ledgers) -> bytes:
-    found = [
-        {"table": path_of(name), "round": number, "line": line}
-        for name in ledgers.tables()
-        for number, line in ledgers.incidents(name)
-    ]
-    return msgspec.json.encode(found)
