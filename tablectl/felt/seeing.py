@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card
 from tablectl.felt.calibration import Calibration
-from tablectl.felt.layout import Marker, Points, StakeCircle
+from tablectl.felt.layout import Marker, Place, Points, StakeCircle
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen, read_picture
 from tablectl.felt.sighting import SeenCard, SeenStake, Sighting
@@ -82,8 +82,8 @@ class _Rectangle(NamedTuple):
 class _Spot:
     """One place as one camera sees it: how it is cut out, and what was seen there last."""
 
-    def __init__(self, view: View, area: Points, region: Region, markers: Sequence[Marker]) -> None:
-        self.camera = view.camera
+    def __init__(self, view: View, place: Place, area: Points, region: Region, markers: Sequence[Marker]) -> None:
+        self.camera, self.place = view.camera, place
         centre, size, turned = cv2.minAreaRect(area.astype(np.float32))
         size = (size[0] + 2 * MARGIN, size[1] + 2 * MARGIN)
         self.rectangle = _Rectangle((float(centre[0]), float(centre[1])), size, float(turned))
@@ -170,7 +170,7 @@ class Seeing:
         self.calibration = calibration
         self._network = network or eyes()
         self._spots = [
-            _Spot(calibration.views[camera], calibration.layout.areas[place], region, calibration.layout.markers)
+            _Spot(calibration.views[camera], place, calibration.layout.areas[place], region, calibration.layout.markers)
             for camera, places in calibration.regions.items()
             for place, region in places.items()
         ]
@@ -198,7 +198,7 @@ class Seeing:
             else:
                 covered.append(spot.outline)
         stakes = [circle.look(pictures[circle.camera]) for circle in self._stakes if circle.camera in pictures]
-        return Sighting(at, tuple(cards), tuple(stake for stake in stakes if stake is not None), tuple(covered), bool(pictures))
+        return Sighting(at, _once(cards), tuple(stake for stake in stakes if stake is not None), tuple(covered), bool(pictures))
 
     def _look_at(self, spot: _Spot, picture: Picture, at: int) -> bool:
         """Look at one place, and read it where that is due. False: nothing can be told of it, something moves there."""
@@ -225,10 +225,12 @@ class Seeing:
         return True
 
     def _card(self, spot: _Spot, seen: Seen) -> SeenCard | None:
-        """A card in millimetres; None where another camera sees it better."""
+        """A card in millimetres; None where another camera sees it better, or it lies in a place of its own: patches overlap."""
         corners = spot.rectangle.to_mm(np.array(seen.polygon), SCALE)
         x, y = (float(value) for value in corners.mean(axis=0))
         if len(self.calibration.views) > 1 and not self.calibration.is_for(spot.camera, (x, y)):
+            return None
+        if self.calibration.layout.place_at((x, y)) not in (spot.place, None):
             return None
         long = corners[3] - corners[0]
         angle = float(np.degrees(np.arctan2(long[1], long[0])))

@@ -75,6 +75,17 @@ def test_only_the_place_where_a_card_was_laid_is_read_and_the_card_lies_where_it
     assert table.look(Scene(), READINGS + 3).cards == ()
 
 
+def test_a_card_that_reaches_into_the_next_places_patch_is_seen_once_and_gone_when_it_is_gone(table: Table) -> None:
+    cards = [table.card(card, box) for box, card in enumerate((Card.S7, Card.DT, Card.H8, Card.C2, Card.D5, Card.SQ, Card.CK), 1)]
+    sighting = table.look(Scene(cards=tuple(cards)), READINGS + 8)
+    places = [table.calibration.layout.place_at(seen.centre) for seen in sighting.cards]
+    assert sorted(map(str, places)) == list("1234567")
+    left = table.look(Scene(cards=(*cards[:1], *cards[2:])), READINGS + 4)
+    assert Card.DT not in {seen.card for seen in left.cards}
+    assert len(left.cards) == 6
+    assert table.look(Scene(), READINGS + 8).cards == ()
+
+
 def test_a_hand_that_rests_over_a_card_takes_it_away_for_nobody(table: Table) -> None:
     """In each picture the card is seen, or its place is told to be hidden."""
     card = table.card(Card.SQ, 4)
