@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -46,13 +46,13 @@ class Clock:
 class Running:
     """A table with its storage; `stop` ends it in order, `kill` leaves everything as it lies and gives a copy of its folder."""
 
-    def __init__(self, file: ConfigFile, clock: Clock) -> None:
+    def __init__(self, file: ConfigFile, clock: Clock, *, warn: Callable[[str], object] = lambda _: None) -> None:
         self.file = file
         self.clock = clock
         self.seconds = 1000.0
         self.storage = Storage(file.beside("store"))
         try:
-            self.table = LiveTable(file, self.storage, clock=clock, tell=lambda *_: None, device=lambda _: "read_only")
+            self.table = LiveTable(file, self.storage, clock=clock, tell=lambda *_: None, device=lambda _: "read_only", warn=warn)
             self.table.__enter__()
         except BaseException:
             self.storage.close()
@@ -350,12 +350,14 @@ def test_a_ledger_that_is_gone_is_not_begun_anew_beside_its_recordings(tmp_path:
     running = Running(file, Clock(running.clock.now))
     running.feed(chunks[40:])
     running.stop()
+    lost = entries_of(ledger)
     ledger.unlink()
     names = [path.name for path in of_ledger(file.beside("store/recordings"), ledger.name)]
     with pytest.raises(LedgerError, match=rf"2026-11-30\.db: is gone, and of it 2 .*{names[0]} to {names[1]}"):
         Running(file, running.clock)
     ledger.write_bytes(older)  # an older copy: what it lacks is in the recordings
     Running(file, Clock(running.clock.now)).stop()
+    assert entries_of(ledger)[: len(lost)] == lost
     assert cards_of(file) == cards_in(chunks)
     assert_rebuilds(file)
     ledger.unlink()
@@ -397,3 +399,20 @@ def test_another_key_follows_the_first_by_its_word_and_by_no_other(tmp_path: Pat
     with pytest.raises(LedgerError, match="the table has another key; hand it over with: tablectl audit rotate-key"):
         Running(configured(tmp_path), running.clock)
     assert_rebuilds(file)
+
+
+def test_a_damaged_recording_is_taken_in_as_far_as_it_goes_and_named(tmp_path: Path) -> None:
+    file = configured(tmp_path)
+    running = Running(file, Clock())
+    running.feed(list(chunks_of("es", seed=12, rounds=1)), commit=False)
+    copy = running.kill(tmp_path / "copy")
+    [path] = (tmp_path / "copy/store/recordings").iterdir()
+    lines = path.read_bytes().split(b"\n")
+    lines[-3] = b"\xff" * 40
+    path.write_bytes(b"\n".join(lines))
+    headless = path.with_name("20200101T000000.000000Z.rec.gz")
+    headless.write_bytes(bytes(range(256)))
+    warned: list[str] = []
+    again = Running(copy, running.clock, warn=warned.append)
+    again.stop()
+    assert [line.partition(" is damaged")[0] for line in warned] == [f"{path}:", f"{headless}:"]
