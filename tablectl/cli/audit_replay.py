@@ -13,6 +13,7 @@ from tablectl.ledger import pin as pins
 from tablectl.ledger.pin import Pin
 from tablectl.ledger.reader import Reader
 from tablectl.ledger.verify import Fault, Report
+from tablectl.recording.damage import damage_of, headless
 from tablectl.recording.folder import of_ledger
 from tablectl.recording.rebuilding import rebuild
 
@@ -24,12 +25,14 @@ def replay_into(report: Report, recordings: Sequence[Path], house: str | None) -
 
     `recordings` are files in their order, or folders in which those of this ledger are looked for; `house` names the house's file
     where it is not one that ships. Raises `ConfigError` for rules that are not those of the ledger, `InputError` for a recording
-    that cannot be read or where there is none.
+    that cannot be read or where there is none. Where something comes out otherwise, the recordings that are damaged are named.
     """
     path = Path(report.ledger)
     files = [file for given in recordings for file in (of_ledger(given, path.name) if given.is_dir() else [given])]
+    strays = [f"the recording {damage}" for given in recordings if given.is_dir() for damage in headless(given)]
     if not files:
-        raise InputError(f"holds no recording of {path.name}", where=", ".join(map(str, recordings)))
+        raise InputError("; ".join([f"holds no recording of {path.name}", *strays]), where=", ".join(map(str, recordings)))
+    sound = len(report.faults)
     try:
         with Reader(path) as reader:
             first = reader.entries(0, 1)
@@ -46,6 +49,9 @@ def replay_into(report: Report, recordings: Sequence[Path], house: str | None) -
             report.faults.append(
                 Fault(None, f"has another head than its recordings give: {again.size} entries, {again.root.hex()}")
             )
+    if len(report.faults) > sound:
+        lost = [f"the recording {damage}" for damage in map(damage_of, files) if damage is not None]
+        report.faults += [Fault(None, what) for what in (*lost, *strays)]
 
 
 def _house_of(pin: Pin, house: str | None) -> rules.HouseFile:

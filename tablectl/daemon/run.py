@@ -111,7 +111,15 @@ class Daemon:
             stack.callback(storage.close)
             self._felt = self._felt_of(storage)
             table = stack.enter_context(
-                LiveTable(self._file, storage, clock=self._clock, tell=self._heard, device=self._order_device, tried=self._tried)
+                LiveTable(
+                    self._file,
+                    storage,
+                    clock=self._clock,
+                    tell=self._heard,
+                    device=self._order_device,
+                    tried=self._tried,
+                    warn=self._log,
+                )
             )
             outlets = stack.enter_context(Outlets(self._file, storage, table, log=self._log, notify=self._inbox.wake))
             if self._file.config.metrics is not None:

@@ -35,6 +35,7 @@ from tablectl.mqtt.orders import ShoeCommand
 from tablectl.notices import Notice
 from tablectl.observations import Link, Observation, ShoeLoaded, TableState, Tick
 from tablectl.recording.chunks import Chunk
+from tablectl.recording.damage import headless
 from tablectl.recording.day import RECORDED, Done, decoding_of, rest_of_day
 from tablectl.recording.folder import of_ledger, stem_of
 from tablectl.recording.fusing import FUSED, decode_state
@@ -63,7 +64,8 @@ class LiveTable:
     """A table at work. Use it as a context manager; entering opens ledger and recording, leaving ends them.
 
     `tell` hears what is seen and said, at once; `device` is asked to carry out a host command (see `Desk`); `tried` is called
-    with a line before what may take long. Entering raises `ConfigError`, `LedgerError`.
+    with a line before what may take long, `warn` with what is lost of the recordings. Entering raises `ConfigError`,
+    `LedgerError`.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class LiveTable:
         tell: Tell,
         device: Callable[[ShoeCommand], str | None],
         tried: Callable[[str], object] = lambda _: None,
+        warn: Callable[[str], object] = lambda _: None,
     ) -> None:
         self.file = file
         self.figures = Figures(file.name)
@@ -83,6 +86,7 @@ class LiveTable:
         self._tell = tell
         self._device = device
         self._tried = tried
+        self._warn = warn
         self._ruled: Ruled = look_up(file)
         see_ledgers(storage)
         self._signer = signer_of(file, storage, missing="refuse" if storage.days() else "make")
@@ -144,7 +148,9 @@ class LiveTable:
         self._tried("taking in what was recorded last")
         known = {found.profile.name: found.profile for found in self._ruled.profiles.values()}
         paths = of_ledger(self._storage.recordings, opened.ledger.path.name)
-        self.live.follow(rest_of_day(paths, known, done=done))
+        self.live.follow(rest_of_day(paths, known, done=done, lost=lambda damage: self._warn(str(damage))))
+        for damage in headless(self._storage.recordings):
+            self._warn(str(damage))
         if paths:  # with what they gave, in one commit: else it would be taken in twice
             self.live.done(Done(stem_of(paths[-1].name) or "", 0, ended=True))
 

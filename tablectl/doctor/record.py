@@ -21,6 +21,8 @@ from tablectl.ledger.checkpoint import Checkpoint
 from tablectl.ledger.merkle import Frontier
 from tablectl.ledger.reader import Reader
 from tablectl.ledger.signed_note import Note
+from tablectl.recording.damage import damage_of
+from tablectl.recording.folder import recordings as recordings_in
 from tablectl.shoe.holders import Holder, holders
 
 __all__ = ["Running", "keys", "last_time", "ledger", "recordings", "running"]
@@ -154,6 +156,14 @@ def recordings(found: ConfigFile, account: Account) -> Iterator[Finding]:
     files = [path.stat() for path in folder.iterdir() if path.is_file()]
     size = sum(file.st_size for file in files) / 1_000_000
     yield passed("recordings", f"{len(files)} files, {size:,.1f} MB in {folder}")
+    deadline = time.monotonic() + _PATIENCE
+    for path in reversed(recordings_in(folder)):  # the newest first
+        if time.monotonic() > deadline:
+            break
+        damage = damage_of(path) if path.stat().st_size and os.access(path, os.R_OK) else None
+        if damage is not None:
+            ledgers = found.beside(found.config.storage.folder) / "ledger"
+            yield warned("recordings", str(damage), f"tablectl audit verify {ledgers}/DAY.db --replay {folder}")
 
 
 def keys(found: ConfigFile) -> Iterator[Finding]:

@@ -5,11 +5,12 @@ Each file begins with fresh decoders, and at its end they account for the bytes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from tablectl.recording.damage import Damage, lost_of
 from tablectl.recording.folder import stem_of
 from tablectl.recording.importers import open_log
 from tablectl.recording.native import profiles_of
@@ -37,11 +38,14 @@ def decoding_of(profiles: Mapping[str, Profile]) -> Decoding:
     return Decoding({port: Decoder(profile, port) for port, profile in profiles.items()}, live=True)
 
 
-def rest_of(path: Path, known: Mapping[str, Profile], *, after: int = 0) -> Iterator[Seen | Remark]:
+def rest_of(
+    path: Path, known: Mapping[str, Profile], *, after: int = 0, lost: Callable[[Damage], object] = lambda _: None
+) -> Iterator[Seen | Remark]:
     """What the chunks of a recording give from byte `after` on, and its end; those before only bring the decoders along.
 
     Its header names the profiles; they are looked up among the `known` by their names, and then among those that ship. Raises
-    `InputError` when the recording cannot be read, `ProfileError` for a profile that is not known.
+    `InputError` when the recording cannot be read, `ProfileError` for a profile that is not known. `lost` is called at the end
+    where lines of it could not be read.
     """
     log = open_log(path)
     named = profiles_of(log.header)
@@ -52,12 +56,21 @@ def rest_of(path: Path, known: Mapping[str, Profile], *, after: int = 0) -> Iter
         if log.position > after:
             yield from found
     yield from decoding.finish()
+    damage = lost_of(log)
+    if damage is not None:
+        lost(damage)
 
 
-def rest_of_day(paths: Iterable[Path], known: Mapping[str, Profile], *, done: Done | None = None) -> Iterator[Seen | Remark]:
+def rest_of_day(
+    paths: Iterable[Path],
+    known: Mapping[str, Profile],
+    *,
+    done: Done | None = None,
+    lost: Callable[[Damage], object] = lambda _: None,
+) -> Iterator[Seen | Remark]:
     """The same for a day's recordings, oldest first, from where they are `done`."""
     for path in paths:
         stem = stem_of(path.name) or path.name
         if done is not None and (stem < done.file or (stem == done.file and done.ended)):
             continue
-        yield from rest_of(path, known, after=done.offset if done is not None and stem == done.file else 0)
+        yield from rest_of(path, known, after=done.offset if done is not None and stem == done.file else 0, lost=lost)

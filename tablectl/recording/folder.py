@@ -6,6 +6,7 @@ order in which they were written, even where the clock was set back. What stands
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -82,12 +83,21 @@ def find(folder: Path, name: str) -> Path | None:
 def of_ledger(folder: Path, name: str) -> list[Path]:
     """The recordings that were made for the ledger of this name, in the order in which they were written.
 
-    Raises `InputError` when a file cannot be read.
+    One whose beginning is damaged names none, see `damage`. Raises `InputError` when a file cannot be read.
     """
     try:
-        return [path for path in recordings(folder) if ledger_of(path) == name]
+        return [path for path in recordings(folder) if _ledger_if_any(path) == name]
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(folder)) from None
+
+
+def _ledger_if_any(path: Path) -> str | None:
+    try:
+        return ledger_of(path)
+    except InputError:
+        if not os.access(path, os.R_OK):
+            raise
+        return None
 
 
 def ledger_of(path: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -89,3 +90,19 @@ def test_other_rules(store: Path, tmp_path: Path) -> None:
     code, _, err = verify(store, "--replay", store / "recordings", "--house", house)
     assert code == 4
     assert "has not the rules of this ledger" in err
+
+
+def test_a_damaged_recording_is_named(store: Path) -> None:
+    first, second = sorted((store / "recordings").iterdir())
+    whole = first.read_bytes()
+    lines = gzip.decompress(whole).split(b"\n")
+    lines[20] = bytes(len(lines[20]))
+    first.write_bytes(b"\n".join(lines))
+    code, _, err = verify(store, "--replay", store / "recordings")
+    assert (code, err.count("\n")) == (7, 2)
+    assert f"the recording {first}: is damaged: 1 lines or blocks cannot be read, and are passed over (the first: 21: " in err
+    first.write_bytes(whole)
+    second.write_bytes(b"\x1f\x8b\x08" + bytes(500))
+    code, _, err = verify(store, "--replay", store / "recordings")
+    assert code == 7
+    assert f"the recording {second}: is damaged at its beginning: it does not say of which ledger it is" in err

@@ -296,6 +296,16 @@ def test_a_ledger_that_is_none_unsigned_or_absent(desk: Desk) -> None:
     assert record.last_time(desk.found) is None
 
 
+def test_a_damaged_recording_is_named(desk: Desk) -> None:
+    folder = desk.state / "recordings"
+    folder.mkdir(parents=True)
+    (folder / "20261130T100000.000000Z.rec").write_bytes(b"# tablectl recording 1\n# ledger: 2026-11-30.db\nspoilt\n")
+    (folder / "20261130T110000.000000Z.rec").write_bytes(b"# tablectl recording 1\n# ledger: 2026-11-30.db\n(1796")
+    all_of_them, damaged = record.recordings(desk.found, account())
+    assert (all_of_them.verdict, damaged.verdict) == ("pass", "warn")
+    assert f"{folder}/20261130T100000.000000Z.rec: is damaged: 1 lines" in damaged.text
+
+
 def test_keys_that_others_may_use(desk: Desk) -> None:
     key = desk.folder / "signing.key"
     Signer.make("t").save(key)
