@@ -6,6 +6,7 @@ names (a house, a profile, a file) is looked up by who uses it. Paths are read r
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -79,7 +80,7 @@ class TableSection(_Section, frozen=True):
 class StorageConfig(_Section, frozen=True):
     """Where the record is kept."""
 
-    folder: Annotated[str, _says("Holds ledger/ and recordings/. It must be of this table alone.")]
+    folder: Annotated[str, _says("Holds ledger/ and recordings/. It must be of this table alone."), msgspec.Meta(min_length=1)]
     min_free_mb: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=10**9)],
         _says("Less free space than this, in megabytes, is told in the status before the disk is full."),
@@ -157,8 +158,8 @@ class LedgerConfig(_Section, frozen=True):
     key: Annotated[
         str | None,
         _says(
-            "The signing key's file (`tablectl audit key FILE` makes one), or the name of a systemd credential as "
-            "credential:NAME; left out: one is made in the storage folder."
+            "The signing key's file (`tablectl audit key FILE --table SITE/PIT/TABLE` makes one), or the name of a systemd "
+            "credential as credential:NAME; left out: one is made in the storage folder."
         ),
     ] = None
     checkpoint_seconds: Annotated[Seconds, _says("How often the record's head is signed and told.")] = 60.0
@@ -236,6 +237,8 @@ class ConfigFile(msgspec.Struct, frozen=True):
     path: Path
     digest: str
     text: str
+    given: str = ""
+    """The path as it was given, which errors name; empty: `path`."""
 
     @property
     def name(self) -> TableName:
@@ -274,13 +277,13 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     def fault(self, field: str, message: str) -> ConfigError:
         """An error at a key of this file, such as `devices[1].port`."""
-        return ConfigError(message, where=str(self.path), line=line_of(self.text, field), field=field)
+        return ConfigError(message, where=self.given or str(self.path), line=line_of(self.text, field), field=field)
 
 
 def load(path: Path) -> ConfigFile:
     """Read a configuration. Raises `ConfigError` with file, line and key for what cannot be."""
     config, data = read_toml(path, TableConfig)
-    found = ConfigFile(config, path.absolute(), digest(data), data.decode())
+    found = ConfigFile(config, path.absolute(), digest(data), data.decode(), str(path))
     _check(found)
     return found
 
@@ -301,10 +304,14 @@ def _check(found: ConfigFile) -> None:
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise found.fault(f"{section}[{index}].name", f"{name!r} is there twice")
-    if not found.supervisors:
+    if not any("ruling" in person.may for person in config.people):
         raise found.fault("people", 'nobody may rule: give at least one [[people]] with may = ["ruling"]')
     if not any(device.name == "shoe" for device in config.devices):
         raise found.fault("devices", "there is no shoe among them")
+    ports = [found.address_of(device) for device in config.devices]
+    for index, port in enumerate(ports):
+        if port in ports[:index]:
+            raise found.fault(f"devices[{index}].port", f"is the port of {config.devices[ports.index(port)].name}, too")
     if config.cameras and config.felt is None:
         raise found.fault("cameras", "cameras need a calibration: give one in [felt]")
     if config.felt is not None and not config.cameras:
@@ -313,10 +320,20 @@ def _check(found: ConfigFile) -> None:
     if broker is not None:
         if not re.match(r"mqtts?://", broker.url):
             raise found.fault("broker.url", "no broker address: it begins with mqtt:// or mqtts://")
+        if "@" in broker.url:
+            raise found.fault("broker.url", "user and password stand in broker.user and in the file broker.password")
         if (broker.certificate is None) != (broker.key is None):
             raise found.fault("broker.certificate", "certificate and key go together")
         if "open" in config.commands.accept and not _is_loopback(broker.url):
             raise found.fault("commands.accept", "open is only for a broker on this machine's loopback")
+    if config.metrics is not None:
+        host, _, port = config.metrics.listen.rpartition(":")
+        try:
+            _ = host == "localhost" or ipaddress.ip_address(host.strip("[]"))
+        except ValueError:
+            raise found.fault("metrics.listen", f"{host} is no address") from None
+        if not 1 <= int(port) <= 65535:
+            raise found.fault("metrics.listen", f"there is no port {port}: a port is 1 to 65535")
 
 
 def _is_loopback(url: str) -> bool:

@@ -104,6 +104,8 @@ def line_of(text: str, field: str | None) -> int | None:
             if header[1] == "[[":
                 name = ".".join(table)
                 seen[name] = seen.get(name, -1) + 1
+                if table == wanted and best is None:  # of all of them, the first
+                    best = (len(table), number)
                 table = [*table, f"[{seen[name]}]"]
             here = table
         else:

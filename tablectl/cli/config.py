@@ -46,6 +46,8 @@ def init(output: Path, name: str | None) -> None:
             file.write(text)
     except FileExistsError:
         raise UsageError("exists already, and is not written over", where=str(output)) from None
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(output)) from None
     say(f"wrote {output}; fill it in, then: tablectl config check {output}")
 
 
@@ -55,9 +57,10 @@ def init(output: Path, name: str | None) -> None:
 def check(ctx: click.Context, files: tuple[Path, ...]) -> None:
     """Check configurations, and all that they name: house, profiles, keys, certificates, secrets.
 
-    Says ok for each good file, and line and field of every fault of a bad one. Exit code 4 if any is bad.
+    Says ok for each good file, and line and field of every fault of a bad one, or of what is doubtful. Exit code 4 if any is bad.
     """
-    from tablectl.doctor.configuration import faults
+    from tablectl.config import load
+    from tablectl.doctor.configuration import doubts, faults
 
     bad = False
     for path in files:
@@ -67,5 +70,7 @@ def check(ctx: click.Context, files: tuple[Path, ...]) -> None:
         if wrong:
             bad = True
         else:
+            for doubt in doubts(load(path)):
+                say(f"warning: {doubt}")
             click.echo(f"ok {path}")
     ctx.exit(ConfigError.exit_code if bad else 0)

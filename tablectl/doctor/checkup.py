@@ -10,9 +10,9 @@ from tablectl.config import ConfigFile
 from tablectl.doctor import record
 from tablectl.doctor.broker import broker
 from tablectl.doctor.cameras import cameras
-from tablectl.doctor.configuration import faults, house_of, misprints
-from tablectl.doctor.finding import Finding, account, failed, passed
-from tablectl.doctor.machine import Clock, disk
+from tablectl.doctor.configuration import doubts, faults, house_of, misprints
+from tablectl.doctor.finding import Finding, account, failed, passed, warned
+from tablectl.doctor.machine import Clock, disk, metrics
 from tablectl.doctor.ports import ports
 from tablectl.errors import ConfigError
 
@@ -34,6 +34,8 @@ def checkup(path: Path, seconds: float) -> Iterator[Finding]:
     clock = Clock()
     if not wrong:
         yield passed("configuration", f"{path} and all that it names")
+    for doubt in doubts(found):
+        yield warned("configuration", str(doubt), "tablectl config init --help; docs/mqtt.md")
     yield from _house(found)
     who, runs = account(), record.running(found)
     yield passed("table", f"{found.name}: {_runs(runs)}")
@@ -41,6 +43,7 @@ def checkup(path: Path, seconds: float) -> Iterator[Finding]:
     yield from cameras(found, who, runs, seconds)
     yield from clock.findings(record.last_time(found))
     yield from disk(found, who)
+    yield from metrics(found, runs.is_held)
     yield from record.recordings(found, who)
     yield from record.ledger(found, runs)
     yield from record.keys(found)

@@ -13,6 +13,7 @@ from tablectl import config
 from tablectl.complaints import explain
 from tablectl.config import ConfigFile, TableConfig
 from tablectl.daemon.credentials import PREFIX, others_may, secret
+from tablectl.daemon.opening import own_key
 from tablectl.daemon.outlets import credentials_of
 from tablectl.daemon.storage import zone_of
 from tablectl.errors import ConfigError, TablectlError
@@ -21,7 +22,6 @@ from tablectl.felt.capture import checked_source
 from tablectl.game.irregularities import check_codes
 from tablectl.houses import rules
 from tablectl.houses.rules import HouseFile
-from tablectl.ledger.keys import Signer
 from tablectl.mqtt.address import Address
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.identity import public_key
@@ -31,7 +31,7 @@ from tablectl.shoe.line import checked_address
 from tablectl.shoe.profile import ProfileFile
 from tablectl.texts import languages
 
-__all__ = ["broker_credentials", "faults", "house_of", "misprints", "profile_of", "secrets"]
+__all__ = ["broker_credentials", "doubts", "faults", "house_of", "misprints", "profile_of", "secrets"]
 
 
 def faults(path: Path) -> list[ConfigError]:
@@ -47,12 +47,27 @@ def faults(path: Path) -> list[ConfigError]:
     ]
     if wrong:
         return wrong
-    found = ConfigFile(msgspec.convert(values, TableConfig), path.absolute(), digest(data), text)
+    found = ConfigFile(msgspec.convert(values, TableConfig), path.absolute(), digest(data), text, str(path))
     try:
         config.load(path)
     except ConfigError as error:
         wrong.append(error)
-    return [*wrong, *_of_names(found)]
+    said = {error.field for error in wrong}
+    return [*wrong, *(error for error in _of_names(found) if error.field not in said)]
+
+
+def doubts(found: ConfigFile) -> Iterator[ConfigError]:
+    """What may be meant, and mostly is not: a table with a broker over which nobody can command it."""
+    broker, accept = found.config.broker, found.config.commands.accept
+    if broker is None or "open" in accept:
+        return
+    if not accept:
+        yield found.fault("commands.accept", "nobody can command this table over MQTT: nothing is accepted")
+    elif "certificate" not in accept and not any(person.key for person in found.config.people):
+        yield found.fault("commands.accept", "nobody can command this table over MQTT: no [[people]] has a key to sign with")
+    elif "certificate" in accept and broker.url.startswith("mqtt://"):
+        text = "a broker knows a certificate over TLS only, and broker.url is mqtt://: whoever commands needs its mqtts:// port"
+        yield found.fault("commands.accept", text)
 
 
 # Keys and their values.
@@ -106,12 +121,17 @@ def _joined(field: str, name: str) -> str:
 def _of_names(found: ConfigFile) -> Iterator[ConfigError]:
     table = found.config.table
     yield from _of_house(found)
+    folder = found.beside(found.config.storage.folder)
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        yield found.fault("storage.folder", f"{there} is no folder")
     if table.language is not None and table.language not in languages():
         yield found.fault("table.language", f"there is no catalogue for it; known are {', '.join(languages())}")
     yield from _tried(found, "table.zone", lambda: zone_of(table.zone))
     for index, device in enumerate(found.config.devices):
         field = f"devices[{index}]"
         yield from _tried(found, f"{field}.port", lambda device=device: checked_address(found.address_of(device)))
+        yield from _of_port(found, index)
         try:
             kind = profile_of(found, device.profile).profile.kind
         except ConfigError as error:
@@ -125,6 +145,17 @@ def _of_names(found: ConfigFile) -> Iterator[ConfigError]:
             yield from _tried(found, f"people[{index}].key", lambda key=person.key: public_key(key))
     yield from _of_secrets(found)
     yield from _of_broker(found)
+
+
+def _of_port(found: ConfigFile, index: int) -> Iterator[ConfigError]:
+    """What is at a device's path; nothing may be, yet."""
+    devices = found.config.devices
+    path = Path(found.address_of(devices[index]))
+    if path.is_file() or path.is_dir():
+        yield found.fault(f"devices[{index}].port", f"{path} is a {'folder' if path.is_dir() else 'file'}, and no serial port")
+    for other in devices[:index] if path.exists() else ():
+        if Path(found.address_of(other)).exists() and path.samefile(found.address_of(other)):
+            yield found.fault(f"devices[{index}].port", f"leads to the port of {other.name}, too")
 
 
 def _of_cameras(found: ConfigFile) -> Iterator[ConfigError]:
@@ -179,7 +210,7 @@ def _of_secrets(found: ConfigFile) -> Iterator[ConfigError]:
         if mode is not None:
             yield found.fault(field, f"{path} may be used by others (mode {mode}): chmod 600 {path}")
         elif field == "ledger.key" and not value.startswith(PREFIX):
-            yield from _tried(found, field, lambda path=path: Signer.load(path))
+            yield from _tried(found, field, lambda path=path: own_key(found, path))
 
 
 def _of_broker(found: ConfigFile) -> Iterator[ConfigError]:

@@ -1,9 +1,10 @@
-"""The machine: its clock and its disk."""
+"""The machine: its clock, its disk, and the port of the figures."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import statistics
 import tempfile
 import time
@@ -15,7 +16,7 @@ from tablectl.doctor.finding import Account, Finding, described, failed, passed,
 from tablectl.errors import LedgerError
 from tablectl.instants import from_micros
 
-__all__ = ["Clock", "disk"]
+__all__ = ["Clock", "disk", "metrics"]
 
 _UNSYNC = 0x40  # STA_UNSYNC of <sys/timex.h>
 _JUMP = 0.25
@@ -78,8 +79,11 @@ def disk(found: ConfigFile, account: Account) -> Iterator[Finding]:
     folder = found.beside(found.config.storage.folder)
     make = f"install -d -m 750 -o {account.name} {folder}"
     if not folder.is_dir():
-        parent = next(path for path in folder.parents if path.exists())
-        if folder.exists() or not account.may(parent, 3):
+        parent = next(path for path in (folder, *folder.parents) if path.exists())
+        if not parent.is_dir():
+            yield failed("disk", f"{parent} is no folder, and is in the place of one", f"ls -l {parent}", _FAULT)
+            return
+        if not account.may(parent, 3):
             yield failed("disk", f"{folder} is not there, and {account.name} cannot make it", make, _FAULT)
             return
         yield warned("disk", f"{folder} is not there yet; the first start makes it", make)
@@ -112,9 +116,24 @@ def _written(folder: Path) -> Finding:
     except OSError as error:
         return failed("disk", f"{folder} cannot be written: {error.strerror}", f"findmnt --target {folder}", _FAULT)
     median, most = statistics.median(taken), max(taken)
-    text = f"fsync takes {median * 1000:.1f} ms (at most {most * 1000:.1f})"
+    text = f"fsync takes {median * 1000:.1f} ms (the slowest of {_FSYNCS}: {most * 1000:.1f} ms)"
     if median > _TOO_SLOW:
         return failed("disk", f"{text}: too slow for a record after every card", f"findmnt --target {folder}", _FAULT)
     if median > _SLOW:
         return warned("disk", f"{text}: prompts are told late", f"findmnt --target {folder}")
     return passed("disk", text)
+
+
+def metrics(found: ConfigFile, is_running: bool) -> Iterator[Finding]:
+    """Whether the figures can be served where they are to be; while the table runs, the port is its own."""
+    if found.config.metrics is None or is_running:
+        return
+    host, _, port = found.config.metrics.listen.rpartition(":")
+    host = host.strip("[]")
+    try:
+        socket.create_server((host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        why = error.strerror if error.errno is None else os.strerror(error.errno)
+        yield warned("metrics", f"{found.config.metrics.listen} cannot be listened on: {why}", f"ss -ltnp 'sport = :{port}'")
+    else:
+        yield passed("metrics", f"{found.config.metrics.listen} is free")

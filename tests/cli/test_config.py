@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tablectl.config import TableConfig
+from tablectl.doctor.checkup import checkup
 from tablectl.doctor.commented import commented
 from tablectl.doctor.configuration import faults
 
@@ -142,6 +143,15 @@ def test_every_fault_is_told_with_line_and_field(table: Path, tablectl: Command)
         ("#[broker]", '[broker]\nurl = "mqtts://h:0"', "broker.url", "1 to 65535"),
         ("#[broker]", '[broker]\nurl = "mqtts://h"\nca = "ca.pem"', "broker", "ca.pem"),
         ("#[broker]", '[broker]\nurl = "http://h"', "broker.url", "it begins with mqtt://"),
+        ("#[broker]", '[broker]\nurl = "mqtt://me:secret@127.0.0.1"', "broker.url", "the file broker.password"),
+        ('folder = "/var/lib/tablectl/bj07"', 'folder = ""', "storage.folder", "must not be empty"),
+        ('folder = "/var/lib/tablectl/bj07"', 'folder = "/dev/null/x"', "storage.folder", "/dev/null is no folder"),
+        ('folder = "/var/lib/tablectl/bj07"', 'folder = "bj07.toml"', "storage.folder", "bj07.toml is no folder"),
+        ('port = "/dev/tablectl/bj07-shoe"', 'port = "."', "devices[0].port", "is a folder, and no serial port"),
+        ('port = "/dev/tablectl/bj07-shoe"', 'port = "bj07.toml"', "devices[0].port", "is a file, and no serial port"),
+        ('"ruling", "ack"', '"ack"', "people", "nobody may rule"),
+        ("#[metrics]", '[metrics]\nlisten = "127.0.0.1:70000"', "metrics.listen", "a port is 1 to 65535"),
+        ("#[metrics]", '[metrics]\nlisten = "127.0.0.900:9723"', "metrics.listen", "127.0.0.900 is no address"),
         (
             '#[[people]]\n#name = "INSPECTOR2"\n#may',
             '[[people]]\nname = "CHIEF7"\nmay',
@@ -155,9 +165,59 @@ def test_every_fault_is_told_with_line_and_field(table: Path, tablectl: Command)
 def test_what_it_names_is_looked_at(old: str, new: str, field: str, said: str, table: Path) -> None:
     told = broken(table, (old, new))
     mine = [line for line in told if f" {field}: " in line]
-    assert mine, told
+    assert len(mine) == 1, told
     assert said in mine[0]
     assert re.match(r"\d+: ", mine[0])
+
+
+PAD = '[[devices]]\nname = "pad"\nport = "{}"\nprofile = "dealer-pad"\n\n[[people]]\n'
+
+
+@pytest.mark.parametrize(
+    ("port", "said"), [("/dev/tablectl/bj07-shoe", "is the port of shoe"), ("other", "leads to the port of shoe")]
+)
+def test_two_devices_on_one_port(port: str, said: str, table: Path) -> None:
+    (table.parent / "other").symlink_to("/dev/zero")
+    shoe = "/dev/zero" if port == "other" else port
+    told = broken(table, ("/dev/tablectl/bj07-shoe", shoe), ("[[people]]\n", PAD.format(port)))
+    assert [line for line in told if f" devices[1].port: {said}" in line] == told != []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "no [[people]] has a key"),
+        ("accept = []", "nothing is accepted"),
+        ('accept = ["certificate"]', "over TLS only"),
+        ('accept = ["open"]', None),
+    ],
+)
+def test_a_table_that_nobody_can_command_is_doubtful(more: str, said: str | None, table: Path, tablectl: Command) -> None:
+    assert broken(table, ("#[broker]", '[broker]\nurl = "mqtt://127.0.0.1"'), ("[commands]", f"[commands]\n{more}")) == []
+    result = tablectl("config", "check", table.name)
+    assert (result.returncode, result.stdout) == (0, f"ok {table.name}\n")
+    assert len(result.stderr.splitlines()) == (said is not None)
+    assert said is None or (f"tablectl: warning: {table.name}:" in result.stderr and said in result.stderr)
+    assert [finding.verdict for finding in checkup(table, 0) if said and said in finding.text] == ["warn"] * (said is not None)
+
+
+def test_every_line_names_the_file_as_it_was_given(table: Path, tablectl: Command) -> None:
+    broken(table, ("[[people]]", "[[nobody]]"), ('zone = "', 'zone = "x'))
+    broken(table, ("[[nobody]]", "[[people]]"), ('"ruling", "ack"', '"ack"'), ('house = "fr"', 'house = "xx"'))
+    lines = tablectl("config", "check", table.name).stderr.splitlines()
+    assert len(lines) > 1
+    assert all(line.startswith(f"tablectl: {table.name}:") for line in lines)
+
+
+def test_a_house_that_is_another_kind_of_file(table: Path) -> None:
+    (told,) = broken(table, ('house = "fr"', 'house = "bj07.toml"'))
+    assert "table.house:" in told
+    assert "is no house" in told
+
+
+def test_a_file_that_cannot_be_written(tablectl: Command) -> None:
+    result = tablectl("config", "init", "-o", "nodir/q.toml")
+    assert (result.returncode, result.stderr) == (2, "tablectl: nodir/q.toml: cannot be written: No such file or directory\n")
 
 
 def test_a_house_file_is_faulted_at_its_own_line(table: Path, tablectl: Command) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from tablectl.doctor.broker import broker
 from tablectl.doctor.checkup import checkup
 from tablectl.doctor.commented import commented
 from tablectl.doctor.finding import Account, Finding, account, exit_code, failed, passed, warned
-from tablectl.doctor.machine import Clock, disk
+from tablectl.doctor.machine import Clock, disk, metrics
 from tablectl.doctor.ports import ports
 from tablectl.doctor.record import Running
 from tablectl.instants import from_micros
@@ -216,7 +217,7 @@ def test_a_folder_with_room(desk: Desk) -> None:
     desk.state.mkdir()
     room, speed = disk(desk.found, account())
     assert room.verdict == "pass"
-    assert re.fullmatch(r"fsync takes [\d.]+ ms .*", speed.text)
+    assert re.fullmatch(r"fsync takes [\d.]+ ms \(the slowest of 7: [\d.]+ ms\).*", speed.text)
     assert list(desk.state.iterdir()) == []
 
 
@@ -229,6 +230,22 @@ def test_a_folder_that_is_missing_foreign_or_nearly_full(desk: Desk) -> None:
     assert (foreign.verdict, foreign.code) == ("fail", 7)
     little, *_ = disk(desk.change("#min_free_mb = 500", "min_free_mb = 900000000"), account())
     assert little.verdict == "warn"
+
+
+def test_a_file_in_the_place_of_the_folder(desk: Desk) -> None:
+    desk.state.write_text("a file")
+    (found,) = disk(desk.found, account())
+    assert (found.verdict, found.text) == ("fail", f"{desk.state} is no folder, and is in the place of one")
+
+
+def test_a_port_for_the_figures_that_somebody_has(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = desk.change("#[metrics]", f'[metrics]\nlisten = "127.0.0.1:{server.getsockname()[1]}"')
+        (busy,) = metrics(found, is_running=False)
+        assert list(metrics(found, is_running=True)) == []
+    (free,) = metrics(found, is_running=False)
+    assert (busy.verdict, free.verdict) == ("warn", "pass")
+    assert "Address already in use" in busy.text
 
 
 def test_a_folder_that_cannot_be_written(desk: Desk) -> None:
