@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-slow lint check bench goldens screenshots clean prepare browser
+.PHONY: help demo test test-slow lint check bench bench-felt goldens screenshots clean prepare browser
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -30,6 +30,10 @@ check: prepare ## the houses and profiles that ship
 
 bench: browser ## measure, and print JSON
 	@$(BIN)/python -m tests.benchmarks
+
+bench-felt: prepare ## how well cards are read, and how long a look at the felt takes
+	@$(BIN)/python -m tests.felt.bench
+	@$(BIN)/python -m tests.felt.speed
 
 goldens: prepare ## write anew what the tests compare with; then review the diff
 	@$(BIN)/python -m tests.golden
