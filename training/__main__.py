@@ -23,10 +23,10 @@ TUNING_FROM = 900_000  # the scenes that the confidence is tuned on
 def main() -> None:
     """Draw, learn, tune."""
     parser = argparse.ArgumentParser(prog="python -m training", description="Train the card reader's two networks on this CPU.")
-    parser.add_argument("--scenes", type=int, default=2500)
-    parser.add_argument("--find-steps", type=int, default=2400)
-    parser.add_argument("--read-steps", type=int, default=2400)
-    parser.add_argument("--again-steps", type=int, default=1500, help="steps of the reader on what the finder finds")
+    parser.add_argument("--scenes", type=int, default=4450)
+    parser.add_argument("--find-steps", type=int, default=2700)
+    parser.add_argument("--read-steps", type=int, default=1000)
+    parser.add_argument("--again-steps", type=int, default=5200, help="steps of the reader on what the finder finds")
     parser.add_argument("--tune-scenes", type=int, default=500)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pool", type=Path, default=CACHE / "scenes", help="where the drawn scenes are kept")

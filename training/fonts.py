@@ -12,13 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from fontTools.pens.basePen import BasePen
 from fontTools.ttLib import TTFont
 
 from tablectl.felt.faces import Glyphs
 
-__all__ = ["HELD_OUT", "PACKAGES", "SHIPPED", "TUNED_ON", "font_files", "outlines", "write_shipped"]
+__all__ = ["HELD_OUT", "PACKAGES", "SHIPPED", "TUNED_ON", "font_files", "outlines", "trade_queen", "write_shipped"]
 
 PACKAGES = "fonts-dejavu fonts-liberation fonts-freefont-ttf fonts-linuxlibertine fonts-lato fonts-urw-base35 fonts-texgyre"
 FOLDERS = (
@@ -83,6 +84,27 @@ def outlines(path: Path) -> Glyphs | None:
             own = max(high[1], 0.6 * size)  # old-style digits are low: each rank is as high as the others
             made[name] = [(line - (low[0], own)) * (1, -1) / own for line in lines]
     return made
+
+
+def trade_queen(chance: np.random.Generator) -> list[np.ndarray]:
+    """The Q that card makers draw and no font has: a narrow oval with a tail that swings through its foot."""
+    size = 240
+    canvas = np.zeros((size + 120, size + 120), np.uint8)
+    wide, stroke = size * chance.uniform(0.42, 0.72), size * chance.uniform(0.07, 0.15)
+    left, top = 50, 20
+    centre = (round(left + wide / 2), round(top + size * 0.46))
+    cv2.ellipse(canvas, centre, (round(wide / 2 - stroke / 2), round(size * 0.46 - stroke / 2)), 0, 0, 360, (255,), round(stroke))
+    t = np.linspace(0, 1, 30)
+    start, end = chance.uniform(-0.15, 0.25), chance.uniform(0.95, 1.3)
+    x = left + wide * (start + (end - start) * t)
+    swing = chance.uniform(0.03, 0.13)
+    y = top + size * (chance.uniform(0.76, 0.86) + 0.13 * t + swing * -np.sin(2 * np.pi * t))
+    tail = np.round(np.stack([x, y], 1)).astype(np.int32)
+    cv2.polylines(canvas, [tail], False, (255,), max(2, round(stroke * chance.uniform(0.6, 1.0))))
+    outlines_found, _ = cv2.findContours(canvas, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_TC89_L1)
+    lines = [line.reshape(-1, 2).astype(float) for line in outlines_found if len(line) > 2]
+    low = np.concatenate(lines).min(axis=0)
+    return [(line - (low[0], top)) / (size * 0.95) for line in lines]
 
 
 def font_files() -> tuple[list[Path], list[Path], list[Path]]:

@@ -222,7 +222,7 @@ def _patch(image: NDArray[np.uint8], rows: Rows, chance: np.random.Generator) ->
             if np.hypot(*(middle - other[:2])) < 0.4 * other[4] and turn > 0.75 and 0.62 < height / other[4] < 1.6:
                 return None
         rank, suit = REJECT, 0
-    stretch = float(np.exp(chance.normal(0, 0.08)))
+    stretch = float(np.exp(chance.normal(0, 0.13)))
     patch = cut(image, (float(middle[0]), float(middle[1])), (float(np.cos(angle)), float(np.sin(angle))), float(height), stretch)
     if chance.random() < 0.2:
         patch = cv2.GaussianBlur(patch, (0, 0), float(chance.uniform(0.4, 1.6)))  # type: ignore[assignment]
@@ -239,7 +239,7 @@ def _found(pool: Pool, finds: Rows, chance: np.random.Generator) -> tuple[NDArra
     angle = np.arctan2(uy, ux) + np.deg2rad(chance.normal(0, 2.5))
     high = float(height * np.exp(chance.normal(0, 0.04)))
     middle = (float(x + chance.normal(0, 0.015) * height), float(y + chance.normal(0, 0.015) * height))
-    patch = cut(image, middle, (float(np.cos(angle)), float(np.sin(angle))), high, float(np.exp(chance.normal(0, 0.04))))
+    patch = cut(image, middle, (float(np.cos(angle)), float(np.sin(angle))), high, float(np.exp(chance.normal(0, 0.12))))
     return patch, int(rank), int(suit)
 
 
@@ -254,7 +254,7 @@ def learn_to_read(
     begin: Path | None = None,
     rate: float = 2e-3,
 ) -> None:
-    """Train the reader and write it. With `finds`, half its patches are the finder's; `begin` has weights to go on from."""
+    """Train the reader and write it. With `finds`, two in three patches are the finder's; `begin` has weights to go on from."""
     torch.manual_seed(2)
     network = Reader().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     log(f"reader: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} patches")
@@ -269,7 +269,7 @@ def learn_to_read(
         chance = np.random.default_rng([2 if finds is None else 4, step])
         made: list[tuple[NDArray[np.uint8], int, int]] = []
         if finds is not None:
-            made += [_found(pool, finds, chance) for _ in range(batch // 2)]
+            made += [_found(pool, finds, chance) for _ in range(batch * 2 // 3)]
         while len(made) < batch:
             opened = step if finds is None else scenes
             image, rows = pool[int(_scenes(opened, 1, scenes, chance)[0])]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tablectl.cards import PACK, Card
 from tablectl.felt.faces import random_style
 from tablectl.felt.scene import Deck, Laid, draw_chip, draw_hand, exposed, glare, lay_cards, smooth_field, view, woven
-from training.fonts import outlines
+from training.fonts import outlines, trade_queen
 
 __all__ = ["COLUMNS", "SIZE", "hands", "scene"]
 
@@ -117,6 +117,8 @@ def scene(seed: int, fonts: list[Path], decks: list[Deck] | None = None) -> tupl
     else:
         glyphs = outlines(fonts[int(chance.integers(len(fonts)))])
         assert glyphs is not None
+        if chance.random() < 0.5:
+            glyphs = {**glyphs, "Q": trade_queen(chance)}
         deck = Deck(random_style(chance), glyphs)
     scale = float(np.exp(chance.uniform(np.log(1.45), np.log(2.9))))
     camera = view(

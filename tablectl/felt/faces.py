@@ -84,6 +84,7 @@ class FaceStyle(NamedTuple):
     lone_pip: bool = False  # one large pip for all ranks, as many jumbo decks have
     frame: Colour | None = None  # a line around the pips
     court_frame: tuple[float, float] = (10.0, 7.5)  # the court's frame, from side and top
+    edge: Colour | None = None  # a line about the card, as some decks have
     font_suits: bool = False  # the suits of the font, where it has them
     plump: float = 0.5  # the shape of our own suits, 0 to 1
     seed: int = 0  # of the courts' stand-ins
@@ -226,18 +227,33 @@ def draw_face(card: Card, style: FaceStyle, glyphs: Glyphs, px_per_mm: float) ->
         else:
             _draw_court(image, card, style, glyphs, px_per_mm)
         _draw_indices(image, card, style, glyphs, px_per_mm)
+    if style.edge is not None:
+        cv2.polylines(
+            image,
+            [_rim(height, width, style.radius * px_per_mm)],
+            True,
+            style.edge,
+            max(1, round(0.5 * px_per_mm)),
+            cv2.LINE_AA,
+            SHIFT,
+        )
     return np.dstack([image, _card_mask(height, width, style.radius * px_per_mm)])
 
 
 def _card_mask(height: int, width: int, radius: float) -> Picture:
     """255 on the card, 0 beyond its round corners."""
     mask = np.zeros((height, width), np.uint8)
+    cv2.fillPoly(mask, [_rim(height, width, radius)], (255,), cv2.LINE_AA, SHIFT)
+    return mask
+
+
+def _rim(height: int, width: int, radius: float) -> NDArray[np.int32]:
+    """The outline of a card with round corners, in sixteenths of a pixel."""
     t = np.linspace(0, np.pi / 2, 8)
     corner = np.stack([1 - np.cos(t), 1 - np.sin(t)], 1) * radius
     top = np.concatenate([corner, corner[::-1] * (-1, 1) + (width - 1, 0)])
     outline = np.concatenate([top, top[::-1] * (1, -1) + (0, height - 1)])
-    cv2.fillPoly(mask, [np.round(outline * (1 << SHIFT)).astype(np.int32)], (255,), cv2.LINE_AA, SHIFT)
-    return mask
+    return np.round(outline * (1 << SHIFT)).astype(np.int32)
 
 
 def _draw_indices(image: Picture, card: Card, style: FaceStyle, glyphs: Glyphs, scale: float) -> None:
@@ -388,10 +404,11 @@ def random_style(chance: np.random.Generator) -> FaceStyle:
         index_y=float(chance.uniform(2.2, 5.5)),
         four_indices=chance.random() < 0.12,
         pip_height=float(chance.uniform(7.5, 14.0)),
-        pip_span=(float(chance.uniform(10.5, 16.5)), float(chance.uniform(22.0, 31.0))),
+        pip_span=(float(chance.uniform(10.5, 18.0)), float(chance.uniform(22.0, 34.0))),
         lone_pip=jumbo and chance.random() < 0.35,
         frame=frame if chance.random() < 0.3 else None,
-        court_frame=(float(chance.uniform(7.0, 15.0)), float(chance.uniform(5.0, 14.0))),
+        court_frame=(float(chance.uniform(6.0, 15.0)), float(chance.uniform(1.5, 14.0))),
+        edge=(dark, dark, dark) if chance.random() < 0.2 else None,
         font_suits=chance.random() < 0.5,
         plump=float(round(chance.uniform(0, 1), 1)),
         seed=int(chance.integers(1 << 30)),

@@ -1,0 +1,119 @@
+"""`tablectl felt read`: cards out of picture files, and what it says of files that are no such thing."""
+
+import json
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from tablectl.cards import Card
+from tablectl.felt.faces import FaceStyle, shipped_glyphs
+from tablectl.felt.scene import Deck, Laid, card_quad, lay_cards, view, woven
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+HAND = [Laid(Card.SA, -30, 5, 8), Laid(Card.HT, -12, -8, 8), Laid(Card.C7, 70, 10, -70)]
+CAMERA = view(2.4, (15, 0), (640, 480), tilt=12)
+DECK = Deck(FaceStyle(), shipped_glyphs()[0])
+
+
+@pytest.fixture
+def felt(tmp_path: Path) -> Any:
+    """A picture of three cards on a felt, two of them one over the other; it is in the folder as felt.png."""
+    picture = woven(np.random.default_rng(1), (480, 640), (60, 95, 25), 2.0)
+    lay_cards(picture, HAND, DECK, CAMERA, face_scale=3.0)
+    picture = np.asarray(cv2.GaussianBlur(picture, (0, 0), 0.5), np.uint8)
+    cv2.imwrite(str(tmp_path / "felt.png"), picture)
+    return picture
+
+
+def test_cards_are_told_with_confidence_outline_and_no_box(felt: Any, tablectl: Command) -> None:
+    result = tablectl("felt", "read", "felt.png", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    told = json.loads(result.stdout)
+    assert told["file"] == "felt.png"
+    assert {card["card"] for card in told["cards"]} == {"AS", "TH", "7C"}
+    for card in told["cards"]:
+        (laid,) = (laid for laid in HAND if laid.card.value == card["card"])
+        assert 0.9 < card["confidence"] <= 1
+        assert card["box"] is None
+        middle = np.array(card["polygon"]).mean(axis=0)
+        assert np.allclose(middle, card_quad(laid, DECK.style, CAMERA).mean(axis=0), atol=12)
+
+
+def test_in_words_and_drawn_onto_the_picture(felt: Any, tablectl: Command, tmp_path: Path) -> None:
+    result = tablectl("felt", "read", "felt.png", "--overlay", "seen.png", "--px-per-mm", "2.4")
+    assert (result.returncode, result.stderr) == (0, "")
+    name, cards = result.stdout.strip().split(": ")
+    assert (name, set(cards.split())) == ("felt.png", {"AS", "TH", "7C"})
+    seen = cv2.imread(str(tmp_path / "seen.png"))
+    assert seen is not None
+    assert seen.shape == felt.shape
+    assert (seen != felt).any(axis=2).mean() > 0.005
+
+
+def test_grey_and_sixteen_bits_are_taken_for_what_they_show(felt: Any, tablectl: Command, tmp_path: Path) -> None:
+    cv2.imwrite(str(tmp_path / "deep.png"), felt.astype(np.uint16) * 257)
+    cv2.imwrite(str(tmp_path / "grey.png"), cv2.cvtColor(felt, cv2.COLOR_BGR2GRAY))
+    result = tablectl("felt", "read", "deep.png", "grey.png", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    deep, grey = (json.loads(line)["cards"] for line in result.stdout.splitlines())
+    assert {card["card"] for card in deep} == {"AS", "TH", "7C"}
+    assert {card["card"] for card in grey} <= {"AS", "TH", "7C", "??"}
+
+
+def test_an_empty_felt_has_no_cards(tablectl: Command, tmp_path: Path) -> None:
+    cv2.imwrite(str(tmp_path / "empty.png"), woven(np.random.default_rng(2), (480, 640), (60, 95, 25), 5.0))
+    assert tablectl("felt", "read", "empty.png").stdout == "empty.png: no cards\n"
+
+
+def _huge_png() -> bytes:
+    """A PNG of 20,000 x 20,000 pixels that is a few hundred kilobytes long."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    packer = zlib.compressobj(9)
+    row = bytes(1 + 20_000 * 3)
+    data = b"".join(packer.compress(row) for _ in range(2_000)) + packer.flush()
+    header = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def _bad_files(felt: Any) -> dict[str, bytes]:
+    whole = cv2.imencode(".jpg", felt)[1].tobytes()
+    return {"short.jpg": whole[: len(whole) // 2], "huge.png": _huge_png(), "words.png": b"no picture", "nothing.jpg": b""}
+
+
+@pytest.mark.parametrize("name", ["short.jpg", "huge.png", "words.png", "nothing.jpg", "missing.png"])
+def test_a_bad_file_is_said_in_one_line_and_the_others_are_read(name: str, felt: Any, tablectl: Command, tmp_path: Path) -> None:
+    data = _bad_files(felt).get(name)
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    result = tablectl("felt", "read", name, "felt.png", "--json")
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"tablectl: {name}: ")
+    assert [json.loads(out)["file"] for out in result.stdout.splitlines()] == ["felt.png"]
+
+
+def test_a_folder_is_read_picture_by_picture_and_one_without_pictures_is_said(
+    felt: Any, tablectl: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "bare").mkdir()
+    result = tablectl("felt", "read", ".", "bare")
+    assert result.returncode == 1
+    assert result.stderr == "tablectl: bare: no pictures are in this folder\n"
+    assert result.stdout.startswith("felt.png: ")
+
+
+@pytest.mark.parametrize("options", [["--px-per-mm", "0"], ["--camera", "left"]])
+def test_options_that_make_no_sense(options: list[str], felt: Any, tablectl: Command) -> None:
+    result = tablectl("felt", "read", "felt.png", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("tablectl: --")

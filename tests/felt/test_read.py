@@ -1,0 +1,78 @@
+"""Cards read from pictures: hands as dealt, nothing where nothing is, and `??` rather than a guess."""
+
+import cv2
+import numpy as np
+import pytest
+
+from tablectl.cards import Card
+from tablectl.felt.faces import FaceStyle, shipped_glyphs
+from tablectl.felt.read import read_picture
+from tablectl.felt.scene import Deck, Laid, draw_chip, glare, lay_cards, sensor, view, woven
+from tests.felt.bench import felt_with_hands, score
+
+DECK = Deck(FaceStyle(), shipped_glyphs()[0])
+
+
+def felt(cards: list[Laid], px_per_mm: float = 2.0, seed: int = 1) -> np.ndarray:
+    """A clean picture of cards on a green felt."""
+    chance = np.random.default_rng(seed)
+    picture = woven(chance, (480, 640), (60, 95, 25), 2.0)
+    lay_cards(picture, cards, DECK, view(px_per_mm, (0, 0), (640, 480)), face_scale=round(px_per_mm * 1.25 * 4) / 4)
+    return sensor(picture.astype(np.float32), chance, 0.4, 2.0, 92)
+
+
+def test_hands_as_they_are_dealt() -> None:
+    decks = [Deck(FaceStyle(), glyphs) for glyphs in shipped_glyphs()]
+    total = np.zeros(5, int)
+    for frame in range(40):
+        picture, sights = felt_with_hands(decks[frame % len(decks)], np.random.default_rng([77, frame]))
+        total += score(read_picture(picture, 2.0), sights)
+    cards, right, wrong, false, _ = total
+    assert cards > 150
+    assert right / cards > 0.8
+    assert (wrong, false) == (0, 0)
+
+
+@pytest.mark.parametrize("px_per_mm", [1.6, 2.0, 2.8, 4.0])
+def test_a_card_is_read_at_any_scale_known_or_not(px_per_mm: float) -> None:
+    picture = felt([Laid(Card.H8, 0, 0, 35)], px_per_mm)
+    for known in (px_per_mm, None):
+        (seen,) = read_picture(picture, known)
+        assert seen.card is Card.H8
+        assert len(seen.corners) == 2
+
+
+@pytest.mark.parametrize("angle", range(0, 360, 45))
+def test_a_card_is_read_however_it_lies(angle: int) -> None:
+    assert [seen.card for seen in read_picture(felt([Laid(Card.C6, 0, 0, angle)]), 2.0)] == [Card.C6]
+
+
+def test_chips_print_and_cloth_are_no_cards() -> None:
+    for seed in range(12):
+        chance = np.random.default_rng(seed)
+        picture = woven(chance, (480, 640), (60, 95, 25), 4.0)
+        for _ in range(6):
+            draw_chip(picture, None, chance, tuple(chance.uniform(0, 480, 2)), 40)
+        cv2.putText(picture, "BLACKJACK PAYS 3 TO 2", (20, 240), cv2.FONT_HERSHEY_DUPLEX, 1.4, (220, 230, 235), 3, cv2.LINE_AA)
+        assert read_picture(picture, 2.0) == []
+
+
+def test_a_card_face_down_is_no_card_that_could_be_read() -> None:
+    assert [seen.card for seen in read_picture(felt([Laid(Card.UNREAD, 0, 0, 10)]), 2.0) if seen.card is not Card.UNREAD] == []
+
+
+@pytest.mark.parametrize("strength", [60, 120, 200, 400])
+def test_what_glare_hides_is_never_guessed(strength: float) -> None:
+    picture = felt([Laid(Card.S7, 0, 0, 0)]).astype(np.float32)
+    for middle in ((320 - 52, 240 - 66), (320 + 52, 240 + 66)):
+        glare(picture, np.random.default_rng(4), middle, 60, strength)
+    dimmed = np.clip(picture, 0, 255).astype(np.uint8)
+    assert {seen.card for seen in read_picture(dimmed, 2.0)} <= {Card.S7, Card.UNREAD}
+
+
+def test_an_index_covered_in_part_is_never_guessed() -> None:
+    for covered in range(2, 22, 2):
+        picture = felt([Laid(Card.CK, 0, 0, 0)])
+        cv2.rectangle(picture, (0, 0), (640, 240), (60, 95, 25), -1)  # the upper half lies under something
+        cv2.rectangle(picture, (0, 0), (320 + 63 - covered, 480), (60, 95, 25), -1)
+        assert {seen.card for seen in read_picture(picture, 2.0)} <= {Card.CK, Card.UNREAD}
