@@ -30,7 +30,7 @@ from tablectl.ledger.pin import Follows, Pin, Pinned
 from tablectl.ledger.reader import Reader
 from tablectl.ledger.refold import table_of
 from tablectl.ledger.store import Ledger
-from tablectl.recording.folder import ledger_of, recordings
+from tablectl.recording.folder import ledger_if_any, recordings
 from tablectl.recording.importers import open_log
 from tablectl.recording.upkeep import sync_folder
 from tablectl.shoe import profile as profiles
@@ -43,6 +43,7 @@ __all__ = [
     "is_new_day",
     "look_up",
     "open_ledger",
+    "own_key",
     "pin_of",
     "secret_of",
     "see_ledgers",
@@ -110,7 +111,7 @@ def see_ledgers(storage: Storage) -> None:
     gone: dict[str, list[Path]] = {}
     try:
         for path in recordings(storage.recordings):
-            day = Day.parse(ledger_of(path) or "")
+            day = Day.parse(ledger_if_any(path) or "")
             if day is not None and day > newest and _has_chunks(path):
                 gone.setdefault(day.name, []).append(path)
     except OSError as error:
@@ -136,7 +137,7 @@ def signer_of(file: ConfigFile, storage: Storage, *, missing: Literal["make", "r
     `ConfigError` also when the key cannot be read, or is not called after this table.
     """
     if file.config.ledger.key is not None:
-        return _own(file, secret_of(file, "ledger.key", file.config.ledger.key))
+        return own_key(file, secret_of(file, "ledger.key", file.config.ledger.key))
     path = storage.folder / KEY
     if not path.exists():
         if missing == "refuse":
@@ -146,10 +147,11 @@ def signer_of(file: ConfigFile, storage: Storage, *, missing: Literal["make", "r
                 where=str(path),
             )
         Signer.make(key_name(file.name)).save(path)
-    return _own(file, path)
+    return own_key(file, path)
 
 
-def _own(file: ConfigFile, path: Path) -> Signer:
+def own_key(file: ConfigFile, path: Path) -> Signer:
+    """The key in a file, which is to be this table's. Raises `ConfigError`."""
     signer = Signer.load(path)
     if not vouches_for(signer.verifier, file.name):
         raise ConfigError(

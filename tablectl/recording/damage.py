@@ -6,14 +6,13 @@ over whole, since nobody knows any more for which ledger it was made.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from tablectl.errors import InputError
-from tablectl.recording.folder import ledger_of, recordings
+from tablectl.recording.folder import ledger_if_any, recordings
 from tablectl.recording.importers import open_log
 from tablectl.recording.logs import Log
 
@@ -35,11 +34,9 @@ def headless(folder: Path) -> Iterator[Damage]:
     """The recordings of a folder that name no ledger, though there is something in them. Raises `OSError`."""
     for path in recordings(folder):
         try:
-            named = ledger_of(path)
+            named = ledger_if_any(path)
         except InputError:
-            if not os.access(path, os.R_OK):
-                continue
-            named = None
+            continue
         if named is None and path.stat().st_size:
             yield Damage(path, "is damaged at its beginning: it does not say of which ledger it is, and is passed over")
 

@@ -17,7 +17,19 @@ from tablectl.errors import InputError
 from tablectl.recording.logs import head_of
 from tablectl.recording.native import header_of
 
-__all__ = ["PACKED", "PLAIN", "Position", "begun_at", "find", "ledger_of", "name_of", "of_ledger", "recordings", "stem_of"]
+__all__ = [
+    "PACKED",
+    "PLAIN",
+    "Position",
+    "begun_at",
+    "find",
+    "ledger_if_any",
+    "ledger_of",
+    "name_of",
+    "of_ledger",
+    "recordings",
+    "stem_of",
+]
 
 PLAIN = ".rec"
 PACKED = ".rec.gz"
@@ -86,12 +98,16 @@ def of_ledger(folder: Path, name: str) -> list[Path]:
     One whose beginning is damaged names none, see `damage`. Raises `InputError` when a file cannot be read.
     """
     try:
-        return [path for path in recordings(folder) if _ledger_if_any(path) == name]
+        return [path for path in recordings(folder) if ledger_if_any(path) == name]
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(folder)) from None
 
 
-def _ledger_if_any(path: Path) -> str | None:
+def ledger_if_any(path: Path) -> str | None:
+    """The ledger that a recording names; None also for one that is damaged at its beginning.
+
+    Raises `InputError` where we may not read it, `OSError`.
+    """
     try:
         return ledger_of(path)
     except InputError:

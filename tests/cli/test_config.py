@@ -14,6 +14,7 @@ from tablectl.config import TableConfig
 from tablectl.doctor.checkup import checkup
 from tablectl.doctor.commented import commented
 from tablectl.doctor.configuration import faults
+from tablectl.ledger.keys import Signer
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -236,6 +237,13 @@ def test_a_secret_that_others_may_read(table: Path) -> None:
     assert told[0].endswith(f"{table.parent}/secret may be used by others (mode 0644): chmod 600 {table.parent}/secret")
     (table.parent / "secret").chmod(0o600)
     assert faults(table) == []
+
+
+def test_another_tables_signing_key(table: Path) -> None:
+    Signer.make("tablectl/v1/site/pit/other").save(table.parent / "other.key")
+    [told] = broken(table, ('#key = "credential:signing.key"', 'key = "other.key"'))
+    assert "ledger.key: " in told
+    assert "is the key tablectl/v1/site/pit/other, not that of table " in told
 
 
 def test_credentials_of_the_service_are_not_asked_for(table: Path) -> None:

@@ -411,7 +411,7 @@ def test_a_damaged_recording_is_taken_in_as_far_as_it_goes_and_named(tmp_path: P
     lines[-3] = b"\xff" * 40
     path.write_bytes(b"\n".join(lines))
     headless = path.with_name("20200101T000000.000000Z.rec.gz")
-    headless.write_bytes(bytes(range(256)))
+    headless.write_bytes(b"\x1f\x8b\x08" + bytes(range(256)))
     warned: list[str] = []
     again = Running(copy, running.clock, warn=warned.append)
     again.stop()
