@@ -25,7 +25,7 @@ export function card(code, x, y, { uncertain = false } = {}) {
     parts.push(svg("text", { class: "rank", x: WIDTH / 2, y: 58, "font-size": 48, "text-anchor": "middle" }, "?"));
   } else {
     parts.push(
-      svg("text", { class: "rank", x: rank === "10" ? 3 : 6, y: 25, "font-size": 25, textLength: rank === "10" ? 25 : null }, rank),
+      svg("text", { class: "rank", x: rank === "10" ? 3 : 6, y: 25, "font-size": 25, textLength: rank === "10" ? 25 : null, lengthAdjust: "spacingAndGlyphs" }, rank),
       suit(code[1], 6, 30, 17),
       suit(code[1], 23, 42, 33),
     );
