@@ -13,6 +13,16 @@ MODULES = sorted(
     module.name for module in pkgutil.walk_packages(tablectl.__path__, "tablectl.") if not module.name.endswith("__main__")
 )
 
+SEES = (
+    "tablectl.felt",
+    "tablectl.cli.calibrate",
+    "tablectl.cli.felt",
+    "tablectl.daemon.felt",
+    "tablectl.doctor.cameras",
+    "tablectl.emulator.felt",
+)
+"""What works on pictures, and is imported by who has a camera."""
+
 ALONE = """
 import importlib, json, sys
 for absent in ("cv2", "numpy", "pyzbar", "pytest", "hypothesis"):
@@ -30,8 +40,9 @@ print(json.dumps(failed))
 
 
 def test_every_module_can_be_the_first_and_needs_no_camera() -> None:
-    assert len(MODULES) > 20
-    result = subprocess.run([sys.executable, "-c", ALONE], input=json.dumps(MODULES), capture_output=True, text=True, check=True)
+    blind = [name for name in MODULES if not name.startswith(SEES)]
+    assert len(blind) > 200
+    result = subprocess.run([sys.executable, "-c", ALONE], input=json.dumps(blind), capture_output=True, text=True, check=True)
     assert json.loads(result.stdout) == {}
     assert result.stderr == ""
 

@@ -9,7 +9,6 @@ from tablectl import config
 from tablectl.config import ConfigFile
 from tablectl.doctor import record
 from tablectl.doctor.broker import broker
-from tablectl.doctor.cameras import cameras
 from tablectl.doctor.configuration import doubts, faults, house_of, misprints
 from tablectl.doctor.finding import Finding, account, failed, passed, warned
 from tablectl.doctor.machine import Clock, disk, metrics
@@ -40,7 +39,12 @@ def checkup(path: Path, seconds: float) -> Iterator[Finding]:
     who, runs = account(), record.running(found)
     yield passed("table", f"{found.name}: {_runs(runs)}")
     yield from ports(found, who, runs, seconds)
-    yield from cameras(found, who, runs, seconds)
+    if found.config.cameras:
+        from tablectl.doctor.cameras import cameras  # only a table with a camera needs what sees
+
+        yield from cameras(found, who, runs, seconds)
+    else:
+        yield passed("camera", "none is configured")
     yield from clock.findings(record.last_time(found))
     yield from disk(found, who)
     yield from metrics(found, runs.is_held)

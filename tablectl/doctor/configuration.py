@@ -17,8 +17,6 @@ from tablectl.daemon.opening import own_key
 from tablectl.daemon.outlets import credentials_of
 from tablectl.daemon.storage import zone_of
 from tablectl.errors import ConfigError, TablectlError
-from tablectl.felt.calibration import load as load_calibration
-from tablectl.felt.capture import checked_source
 from tablectl.game.irregularities import check_codes
 from tablectl.houses import rules
 from tablectl.houses.rules import HouseFile
@@ -161,6 +159,9 @@ def _of_port(found: ConfigFile, index: int) -> Iterator[ConfigError]:
 def _of_cameras(found: ConfigFile) -> Iterator[ConfigError]:
     if found.calibration is None:
         return
+    from tablectl.felt.calibration import load as load_calibration  # only a table with a camera needs what sees
+    from tablectl.felt.capture import checked_source
+
     try:
         known = load_calibration(found.calibration).views
     except ConfigError as error:
