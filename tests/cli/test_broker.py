@@ -102,6 +102,9 @@ def test_it_says_what_to_do_next(here: Command) -> None:
     assert "table:hall:main:t08" in result.stdout
     assert "install -o mosquitto -g mosquitto -m 600 pit/tablectl.acl /etc/mosquitto/" in result.stdout
     assert "--test-config" not in result.stdout
+    bridge = here("config", "--for", "bridge", *TABLE, "--to", "pit.example", "-o", "t07")
+    for suffix in (".crt", ".key"):
+        assert re.search(rf"install .* table-hall-main-t07{suffix} /etc/mosquitto/certs/table{suffix}\b", bridge.stdout)
     newer = here("config", "--for", "pit", "--mosquitto", "2.1", *TABLE, "-o", "newer")
     assert "mosquitto --test-config -c /etc/mosquitto/mosquitto.conf" in newer.stdout
 

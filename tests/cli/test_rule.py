@@ -115,6 +115,12 @@ def test_a_supervisor_ends_the_suspension_in_one_line(broker: Broker, tmp_path: 
 
 def test_anybody_may_rule_where_nobody_is_named_and_the_response_is_the_tables_own(broker: Broker, tmp_path: Path) -> None:
     with table(broker, tmp_path, ES, phase="suspended") as process:
+        for which, told in (
+            ([], "no card of this round passed unread; say with --draw which one is to be corrected"),
+            (["--draw", "99"], "no card was drawn under that number"),
+        ):
+            refused = rule(broker, "correct", "--card", "8S", "--by", "BOB", *which)
+            assert refused == (1, "", f"tablectl: refused: {told}\n")
         code, out, err = rule(broker, "burn", "--by", "BOB", "--json")
         assert (code, err) == (0, "")
         response: dict[str, Any] = msgspec.json.decode(out)
@@ -122,8 +128,8 @@ def test_anybody_may_rule_where_nobody_is_named_and_the_response_is_the_tables_o
         dealt = [notice for notice in response["notices"] if notice["notice"] == "dealt"]
         assert [(notice["card"], notice["to"]) for notice in dealt] == [("4S", "burn")]
         assert stopped(process, signal.SIGINT) == 0
-    told = [entry.body for entry in read_ledger(tmp_path / "day.ledger") if entry.kind == "notice"]
-    assert told[-len(response["notices"]) :] == [msgspec.json.encode(notice) for notice in response["notices"]]
+    noticed = [entry.body for entry in read_ledger(tmp_path / "day.ledger") if entry.kind == "notice"]
+    assert noticed[-len(response["notices"]) :] == [msgspec.json.encode(notice) for notice in response["notices"]]
 
 
 def test_a_ruling_comes_through_while_the_recording_plays(broker: Broker, tmp_path: Path) -> None:
