@@ -78,12 +78,16 @@ class Seen:
         self.page: Page = self._context.new_page()
         self.console: list[str] = []
         self.loads = 0
-        self.page.on("console", lambda said: self.console.append(f"{said.type}: {said.text}"))
+        self.page.on("console", lambda said: self._said(said.type, said.text))
         self.page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
         self.page.on("load", lambda _: self._loaded())
         self.answers: list[Response] = []
         self.page.on("response", lambda answer: self.answers.append(answer))
         self.page.goto(url)
+
+    def _said(self, kind: str, text: str) -> None:
+        if kind != "verbose":  # a browser's advice to who writes pages
+            self.console.append(f"{kind}: {text}")
 
     def _loaded(self) -> None:
         self.loads += 1

@@ -149,6 +149,11 @@ def test_an_error_fills_the_dealers_page_until_it_is_ruled_on(at_table: Live, br
     expect(pit.page.locator("aside .alert .text")).to_have_text("La banque a tiré 2H à 21")
     expect(pit.page.locator(".tile.stopped")).to_have_count(1)
     expect(surveillance.page.locator("tbody tr.open")).to_contain_text("La banque a tiré 2H à 21")
+    pit.page.set_viewport_size({"width": 390, "height": 844})
+    aside, grid = (pit.page.locator(f"main > {name}").bounding_box() for name in ("aside", "section.grid"))
+    assert aside is not None
+    assert grid is not None
+    assert aside["y"] + aside["height"] <= grid["y"]  # what is wrong stands above the tables, and not upon them
 
     at_table.rule("burn", "tirée après 21")
     for seen in (dealer, small):
