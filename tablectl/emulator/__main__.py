@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -17,8 +18,14 @@ from tablectl.emulator.wrong import CALM, ROUGH, Account
 from tablectl.errors import EXIT_INTERRUPTED, TablectlError
 from tablectl.recording.importers import open_log
 
+AGAIN = 0.2
+"""Seconds after which one looks again whether somebody has opened the devices: it is looked up among all processes."""
 
-@click.command()
+
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  python -m tablectl.emulator --folder /tmp/table --house es --forever",
+)
 @click.option("--folder", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where the two devices appear.")
 @click.option("--house", default="fr", show_default=True, help="A house, or the path of its file.")
 @click.option("--shoe-profile", default="angel-eye-ii", show_default=True, help="The shoe's make, or the path of its profile.")
@@ -28,7 +35,9 @@ from tablectl.recording.importers import open_log
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same rounds.")
 @click.option("--pause", type=click.FloatRange(min=0), default=0.0, show_default=True, help="Seconds between two observations.")
 @click.option("--gap", type=click.FloatRange(min=0), default=0.03, show_default=True, help="Seconds between the two ports.")
-@click.option("--patience", type=click.FloatRange(min=0), default=5.0, show_default=True, help="Seconds to wait for a reader.")
+@click.option(
+    "--patience", type=click.FloatRange(min=0), default=5.0, show_default=True, help="Seconds to wait for a reader that stops."
+)
 @click.option("--mistake", "mistakes", type=click.Choice([*MISTAKES, "any"]), multiple=True, help="What the dealer does wrong.")
 @click.option("--every", type=click.IntRange(min=1), default=5, show_default=True, help="In how many rounds one mistake is made.")
 @click.option("--supervisor", default="CHIEF7", show_default=True, help="Who rules on mistakes; an empty name leaves them open.")
@@ -57,7 +66,8 @@ def emulate(
 ) -> None:
     """Deal at an emulated table. The first two lines of output are the devices of the shoe and of the pad.
 
-    It begins when somebody has opened both. The last line, as JSON, has how many rounds were closed and which mistakes were made.
+    It begins when somebody has opened both, however long that takes. The last line, as JSON, has
+    how many rounds were closed and which mistakes were made.
     """
     with ExitStack() as stack:
         file = stack.enter_context(account.open("ab")) if account else None
@@ -88,8 +98,8 @@ def emulate(
         click.echo(table.shoe.path)
         click.echo(table.pad.path)
         sys.stdout.flush()
-        while not table.ended and not table.opened(0.1):
-            pass
+        while not table.ended and not table.opened(0.0):
+            time.sleep(AGAIN)
         if recording:
             table.play(open_log(recording), speed)
         else:

@@ -123,9 +123,7 @@ class VirtualDevice:
             self._listen()
             if self.path.is_symlink() and str(self.path.readlink()) == self._terminal:
                 self.path.unlink(missing_ok=True)
-            os.close(self._master)
-            os.close(self._slave)
-            self._master = self._slave = -1
+            self._shut()
 
     def replug(self) -> None:
         """Put it back: another terminal, under the same name. Raises `DeviceError` when there is none."""
@@ -140,6 +138,9 @@ class VirtualDevice:
                 fcntl.ioctl(self._master, termios.TIOCPKT, struct.pack("i", 1))
                 self._terminal = os.ttyname(self._slave)
                 self._link()
+            except DeviceError:
+                self._shut()
+                raise
             except OSError as error:
                 raise DeviceError(f"there is no pseudo-terminal for it: {error.strerror}", where=str(self.path)) from None
 
@@ -147,8 +148,16 @@ class VirtualDevice:
         """Unplug it for good."""
         self.unplug()
 
+    def _shut(self) -> None:
+        os.close(self._master)
+        os.close(self._slave)
+        self._master = self._slave = -1
+
     def _link(self) -> None:
-        """Let the name lead to the new terminal, without a moment in which it leads nowhere."""
+        """Let the name lead to the new terminal, without a moment in which it leads nowhere. A file is not replaced."""
+        is_ours = self.path.is_symlink() and self.path.readlink().parent == Path(self._terminal).parent
+        if os.path.lexists(self.path) and not is_ours:
+            raise DeviceError("is there already, and is no device of ours", where=str(self.path))
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         beside.unlink(missing_ok=True)
         beside.symlink_to(self._terminal)

@@ -7,7 +7,7 @@ race, as on a real table, where a key is pressed before the card is drawn; so a 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
@@ -16,7 +16,7 @@ from tablectl.emulator.dealer import Dealer
 from tablectl.emulator.device import VirtualDevice
 from tablectl.emulator.script import RESTARTED, Message, Script
 from tablectl.emulator.wrong import CALM, Account, Line, Weather
-from tablectl.errors import UsageError
+from tablectl.errors import DeviceError, UsageError
 from tablectl.game.table import Table
 from tablectl.houses.rules import House
 from tablectl.houses.rules import load as load_house
@@ -29,6 +29,7 @@ __all__ = ["EmulatedTable"]
 
 THREAD = "tablectl-emulator"
 SLICE = 0.05
+GRACE = 1.0  # seconds that a reader still has when no more is to be dealt
 PART = 0.02  # seconds that a host has to read one part of a message before the next
 
 
@@ -78,7 +79,11 @@ class EmulatedTable:
         self.lines = {name: Line(voice, each.get(name, CALM), seed) for name, voice in self.script.voices.items()}
         folder.mkdir(parents=True, exist_ok=True)
         self.shoe = VirtualDevice("shoe", folder)
-        self.pad = VirtualDevice("pad", folder)
+        try:
+            self.pad = VirtualDevice("pad", folder)
+        except DeviceError:
+            self.shoe.close()
+            raise
         self.devices = {"shoe": self.shoe, "pad": self.pad}
         self._thrown_away = dict.fromkeys(self.devices, 0)
         self._observations: Iterator[Observation] = iter(())
@@ -147,7 +152,7 @@ class EmulatedTable:
     def noise(self, port: str, length: int) -> None:
         """Put so many bytes of noise on a line, between two frames."""
         for start in range(0, length, 4096):
-            self.devices[port].send(self.lines[port].noise(min(4096, length - start)), self.patience)
+            self._put(port, self.lines[port].noise(min(4096, length - start)))
         self._look(port)
 
     def unplug(self, port: str) -> bool:
@@ -161,7 +166,7 @@ class EmulatedTable:
         """Put it back, and wait until a host has opened it."""
         device = self.devices[port]
         device.replug()
-        device.opened(self.patience)
+        self._patiently(device.opened)
         self._wait(self.gap)
         device.waiting()
         self._thrown_away[port] = device.thrown_away
@@ -180,7 +185,7 @@ class EmulatedTable:
             if chunk.direction != "<" or device is None:
                 continue
             self._change_to(chunk.port)
-            device.send(chunk.data, self.patience)
+            self._put(chunk.port, chunk.data)
             self._look(chunk.port)
             self._wait(self.pause)
             count += 1
@@ -219,13 +224,16 @@ class EmulatedTable:
 
     def close(self) -> None:
         """Stop, and unplug both devices for good."""
+        told = self.ended
         self.end()
         if self._thread is not None:
             self._thread.join()
+        self.ended = told  # who was not told to end waits for the reader
         for port, device in self.devices.items():
             self._look(port)
             device.close()
             self.account.lost(port)
+        self.end()
 
     def _dealing(self, rounds: int | None) -> None:
         try:
@@ -252,7 +260,7 @@ class EmulatedTable:
             elif happening == "replug":
                 self.replug(port)
             elif isinstance(happening, bytes):
-                certain = device.send(happening, self.patience) == len(happening) and certain
+                certain = self._put(port, happening) and certain
                 device.drained(PART)  # what is written in parts is read in parts
         self.account.sent(port, message.observation, whole=sent.whole)
         if certain:
@@ -263,7 +271,7 @@ class EmulatedTable:
     def _look(self, port: str) -> bool:
         """Wait for the host to read; whether it has read all. Enters in the account what became of what was sent."""
         device = self.devices[port]
-        read = device.drained(self.patience) and device.plugged
+        read = self._patiently(device.drained) and device.plugged
         if device.thrown_away > self._thrown_away[port]:
             self._thrown_away[port] = device.thrown_away
             self.account.lost(port)
@@ -271,6 +279,27 @@ class EmulatedTable:
         if read:
             self.account.read(port)
         return read
+
+    def _put(self, port: str, data: bytes) -> bool:
+        """Write it all, as far as somebody reads; whether all of it went."""
+        left = data
+
+        def written(seconds: float) -> bool:
+            nonlocal left
+            left = left[self.devices[port].send(left, seconds) :]
+            return not left or not self.devices[port].plugged
+
+        return self._patiently(written) and not left
+
+    def _patiently(self, done: Callable[[float], bool]) -> bool:
+        """Wait until it is done, `patience` seconds, or from the end on `GRACE` at the most; whether it is."""
+        began = monotonic()
+        while True:
+            left = began + (min(self.patience, GRACE) if self.ended else self.patience) - monotonic()
+            if done(max(0.0, min(left, SLICE))):
+                return True
+            if left <= 0:
+                return False
 
     def _wait(self, seconds: float) -> None:
         """Sleep, but no longer than until the end. A plain flag is all that a signal's handler can set without harm."""

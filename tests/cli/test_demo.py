@@ -250,6 +250,7 @@ def test_random_rounds_with_mistakes_and_rulings(tablectl: Command, temporary: P
     assert left(temporary) == NOTHING
     assert len(re.findall(r"Round \d closed", result.stdout)) == 2
     assert "  ! " in result.stdout.partition("2 dealt rounds, house lt")[2], "a mistake was made"
+    assert re.search(r"^To try next:\n.*tablectl demo$", result.stdout, re.MULTILINE), "and not the same again"
 
 
 def test_a_house_without_a_recorded_session(tablectl: Command) -> None:

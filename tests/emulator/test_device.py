@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tablectl.emulator.device import VirtualDevice
+from tablectl.emulator.table import EmulatedTable
 from tablectl.errors import DeviceError
 
 
@@ -114,3 +115,13 @@ def test_it_knows_when_a_host_throws_away_what_was_sent(device: VirtualDevice) -
 def test_a_name_that_cannot_be_made_is_an_error_of_the_device(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="no pseudo-terminal"):
         VirtualDevice("shoe", tmp_path / "nowhere")
+
+
+def test_a_file_of_that_name_stays(tmp_path: Path) -> None:
+    (tmp_path / "pad").write_text("mine")
+    with pytest.raises(DeviceError, match="is there already"):
+        EmulatedTable(tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("pad", "mine")]
+    (tmp_path / "shoe").symlink_to("/dev/pts/999999")  # as one that was killed leaves it
+    with VirtualDevice("shoe", tmp_path) as device:
+        assert device.path.exists()

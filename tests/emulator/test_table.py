@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -173,6 +174,21 @@ def test_as_a_process_it_says_its_devices_and_ends_when_asked(tmp_path: Path) ->
     assert len(reader.heard) >= 60
     assert told["rounds"] >= 0
     assert told["mistakes"] == []
+
+
+def test_as_a_process_it_ends_soon_though_its_reader_has_stopped(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tablectl.emulator", "--folder", str(tmp_path), "--forever", "--patience", "300"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        ports = [os.open(process.stdout.readline().strip(), os.O_RDWR | os.O_NOCTTY) for _ in range(2)]
+        try:
+            assert select.select(ports, [], [], 20)[0]  # it deals, and nobody takes what it says
+            process.terminate()
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            for port in ports:
+                os.close(port)
 
 
 @pytest.mark.parametrize(
