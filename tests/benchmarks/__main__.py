@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from tests.benchmarks import decoding, feeding, latency, replaying
+from tests.benchmarks import decoding, display, feeding, latency, replaying
 
-PARTS = ("feed", "decode", "replay", "latency")
+PARTS = ("feed", "decode", "replay", "latency", "display")
 ROUNDS = [1000, 3000, 10000]
 
 
@@ -29,6 +29,7 @@ def main(args: Sequence[str]) -> int:
     parser.add_argument("--turns", type=int, default=15, metavar="N", help="how many ratios the median is of")
     parser.add_argument("--slices", type=int, default=10, metavar="N", help="slices of each side in a turn")
     parser.add_argument("--cards", type=int, default=latency.CARDS, metavar="N", help="cards of the latency")
+    parser.add_argument("--seconds", type=float, default=display.SECONDS, metavar="N", help="seconds of the display")
     given = parser.parse_args(args)
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
@@ -45,6 +46,8 @@ def main(args: Sequence[str]) -> int:
         found["replay"] = replaying.measure((given.house or ["fr"])[0], given.rounds, _tell)
     if "latency" in parts:
         found["latency"] = latency.measure((given.house or ["fr"])[0], given.cards, _tell)
+    if "display" in parts:
+        found["display"] = display.measure(given.seconds, _tell)
     found["seconds"] = round(time.monotonic() - began, 1)
     print(json.dumps(found, indent=2))
     return 0

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, Any]:
-    small = ["--turns", "1", "--slices", "1", "--rounds", "3", "12", "--cards", "20"]
+    small = ["--turns", "1", "--slices", "1", "--rounds", "3", "12", "--cards", "20", "--seconds", "6"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *small], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )
@@ -56,3 +56,13 @@ def test_a_card_is_timed_on_both_ways(figures: dict[str, Any]) -> None:
     for side in ("table", "bare", "bare_on_disk"):
         assert 0 < found[side]["p50"] <= found[side]["p99"] <= found[side]["most"]
     assert found["table"]["p50"] < 1000  # far from any bar: the machine may be busy
+
+
+def test_a_screen_is_timed_before_a_pit_full_of_tables(figures: dict[str, Any]) -> None:
+    found = figures["display"]
+    assert (found["tables"], found["readers"]) == (60, 20)
+    assert found["changes"] > 0
+    assert 0 < found["p50"] <= found["p99"] <= found["most"]
+    assert found["messages_per_second"] > 60
+    assert 0 < found["server_cores"] < 2
+    assert 20 < found["server_megabytes"] < 200
