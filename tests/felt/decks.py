@@ -48,7 +48,7 @@ def artists(folder: Path) -> dict[str, Deck]:
     }
     decks: dict[str, Deck] = {"svg-cards": _deck(pictures, middle=(5.0, 11.6), heights=(12.0, 1.8, 6.0), wide=6.6)}
     try:
-        import resvg_py  # type: ignore[import-not-found]
+        import resvg_py
     except ImportError:
         return decks
     svg = fetched("cardsJS@1.1.1", folder) / "cards"
