@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.live import Live
 
 from tablectl.cli.broker_process import BrokerProcess
+from tablectl.cli.demo_felt import RESTS, DemoFelt, Saw, saw
 from tablectl.cli.felt_view import HEIGHT, WIDTH, felt
 from tablectl.cli.live_table import SUPERVISOR, LiveTable
 from tablectl.cli.onlooker import Onlooker
@@ -33,6 +34,7 @@ from tablectl.emulator.device import VirtualDevice
 from tablectl.emulator.mistakes import MISTAKES
 from tablectl.emulator.table import EmulatedTable
 from tablectl.errors import BrokerError, TablectlError, UsageError
+from tablectl.game.table import Table
 from tablectl.game.view import TableView
 from tablectl.houses import rules
 from tablectl.instants import from_micros
@@ -60,6 +62,8 @@ PAUSE = 1.5
 """Seconds, at the recorded speed, for which the end of a round, or a critical alert, stays to be read."""
 DEALT = 0.3
 """Seconds between two things that a dealer does, where rounds are dealt."""
+LAID = 0.9
+"""The same where the cards are also laid: as quick as a hand."""
 SAID = frozenset({"evt", "prompt", "state", "status", "info"})
 """The topics on which a table says how it stands; others are for the audit, and for commands."""
 SETTLES = 0.5
@@ -70,6 +74,7 @@ TALLEST = 24
 """Rows of the picture, where the terminal has them."""
 
 Show = Callable[[Notice | TableView], None]
+Laid = Callable[[Table], object]
 
 
 @click.command(epilog="\b\nExamples:\n  tablectl demo --house es\n  tablectl demo --house lt --rounds 20 --wrong")
@@ -88,15 +93,19 @@ Show = Callable[[Notice | TableView], None]
     metavar="N",
     help=f"Times faster than recorded, at most {QUICKEST:g}.",
 )
-def demo(house: str | None, rounds: int | None, seed: int, wrong: bool, shoe: str, speed: float) -> None:
+@click.option("--felt", "with_felt", is_flag=True, help="Lay the cards too: a rendered felt, and two virtual cameras.")
+def demo(house: str | None, rounds: int | None, seed: int, wrong: bool, shoe: str, speed: float, with_felt: bool) -> None:
     """Show a live table at work, with no hardware and no configuration.
 
     The real daemon reads a virtual shoe and a virtual dealer's pad, on which two recorded sessions are played (or, with --rounds,
     random rounds dealt); it publishes to a Mosquitto of its own on a loopback port. The table is drawn from what a subscriber
-    there receives; where stdout is no terminal, it is told in lines.
+    there receives; where stdout is no terminal, it is told in lines. With --felt one random round is dealt
+    (or --rounds), each card is laid on a rendered felt too, and the table's cameras say where it lies.
     """
-    if rounds is None and house is not None and house not in SESSIONS:
+    if rounds is None and not with_felt and house is not None and house not in SESSIONS:
         raise UsageError(f"there is no recorded session of {house}; give --rounds N to deal some", field="--house")
+    if with_felt:
+        rounds = rounds or 1
     with _ended_by_a_closed_terminal(), BrokerProcess() as broker:
         if rounds is not None:
             plays: list[Play] = [_Dealt(house or "fr", shoe, rounds, seed, wrong)]
@@ -105,7 +114,7 @@ def demo(house: str | None, rounds: int | None, seed: int, wrong: bool, shoe: st
         click.echo(_introduction(plays, broker.address))
         if _watched():
             time.sleep(PAUSE / speed)  # the picture will stand before it
-        shown = [_show(play, broker.address, speed) for play in plays]
+        shown = [_show(play, broker.address, speed, with_felt=with_felt) for play in plays]
     another = "demo" if wrong and rounds is not None else "demo --rounds 2 --wrong"
     for session in shown:
         click.echo("\n" + "\n".join(_summary(session)))
@@ -136,6 +145,7 @@ class Shown(NamedTuple):
     notices: int
     repeats: int
     ruled: bool
+    saw: Saw | None = None
 
 
 class Play(Protocol):
@@ -151,8 +161,8 @@ class Play(Protocol):
     def devices(self, folder: Path) -> AbstractContextManager[Mapping[str, VirtualDevice]]:
         """The devices, in `folder`, while the context is entered."""
 
-    def go(self, watch: _Watch, speed: float) -> None:
-        """Let them speak, and have `watch` look on meanwhile."""
+    def go(self, watch: _Watch, speed: float, laid: Laid | None) -> None:
+        """Let them speak, and have `watch` look on meanwhile; `laid` is shown a dealer's own table after each thing he did."""
 
 
 class _Recorded:
@@ -171,7 +181,7 @@ class _Recorded:
             self._devices = {port: stack.enter_context(VirtualDevice(port, folder)) for port in self.profiles}
             yield self._devices
 
-    def go(self, watch: _Watch, speed: float) -> None:
+    def go(self, watch: _Watch, speed: float, laid: Laid | None) -> None:
         for chunk in paced(self._log, speed, watch.look, watch.clock):
             self._devices[chunk.port].send(chunk.data)
             watch.look(0.0)
@@ -199,15 +209,17 @@ class _Dealt:
             self._table = table
             yield table.devices
 
-    def go(self, watch: _Watch, speed: float) -> None:
+    def go(self, watch: _Watch, speed: float, laid: Laid | None) -> None:
         table = self._table
         assert table is not None, "its devices come first"
-        table.pause = DEALT / speed
+        table.pause = (DEALT if laid is None else LAID) / speed
         while table.dealer.closed < self._rounds and table.step() is not None:
+            if laid is not None:
+                laid(table.table)
             watch.look(0.0)
 
 
-def _show(play: Play, address: Address, speed: float) -> Shown:
+def _show(play: Play, address: Address, speed: float, *, with_felt: bool = False) -> Shown:
     """Play it to a live table, and show what is heard of that. Raises `BrokerError` when not all of it arrives."""
     name = TableName("demo", "demo", play.house)
     click.echo(click.style(f"\n{play.title}", bold=True))
@@ -215,12 +227,17 @@ def _show(play: Play, address: Address, speed: float) -> Shown:
         tempfile.TemporaryDirectory(prefix="tablectl-demo-") as folder,
         Listener(address, f"tablectl/v1/{name}/#") as listener,
         play.devices(Path(folder)) as devices,
-        LiveTable(Path(folder), name, play.house, play.profiles, devices, address) as table,
+        nullcontext(DemoFelt(Path(folder), play.house) if with_felt else None) as laid_on,
+        LiveTable(
+            Path(folder), name, play.house, play.profiles, devices, address, more=laid_on.configuration if laid_on else ""
+        ) as table,
         _screen() as show,
     ):
+        if laid_on is not None:
+            laid_on.is_seen(table.ledger)
         watch = _Watch(name, listener, show, PAUSE / speed if _watched() else 0.0)
-        play.go(watch, speed)
-        watch.look(SETTLES)
+        play.go(watch, speed, laid_on.after if laid_on else None)
+        watch.look(RESTS if laid_on else SETTLES)
         ruled = watch.is_suspended
         if ruled:
             _rule(address, name)
@@ -229,7 +246,8 @@ def _show(play: Play, address: Address, speed: float) -> Shown:
         if code:
             raise TablectlError(f"the table ended with exit code {code}: {table.last_words}")
         watch.see_out(table.ledger, address)
-    return watch.shown(play, ruled=ruled)
+        seen = saw(table.ledger) if laid_on is not None else None
+    return watch.shown(play, ruled=ruled)._replace(saw=seen)
 
 
 def _rule(address: Address, name: TableName) -> None:
@@ -361,11 +379,13 @@ def _summary(session: Shown) -> Iterator[str]:
     yield f"  {session.notices} notices in the ledger, all received over MQTT, each once by id, in order"
     if session.repeats:
         yield f"  {session.repeats} came again, and were dropped by their ids"
+    if session.saw is not None:
+        yield from session.saw.lines()
     for alert in session.alerts:
         yield f"  {click.style(f'! {alert.severity}: {alert.code}: {alert.text}', fg=SEVERITY[alert.severity], bold=True)}"
     if not session.alerts:
         yield "  no alerts"
-    if session.ruled:
+    if session.ruled and any(alert.code == "dealer.drew_on_17" for alert in session.alerts):
         yield f"  {RULED}"
 
 

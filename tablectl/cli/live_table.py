@@ -59,7 +59,7 @@ profile = "{profile}"
 class LiveTable:
     """A daemon at work while this is entered. `devices`, by port, are links in `folder`; `profiles` names their makes.
 
-    Entering raises `DeviceError` when it does not open its ports.
+    `more` is added to the configuration. Entering raises `DeviceError` when it does not open its ports.
     """
 
     def __init__(
@@ -70,13 +70,15 @@ class LiveTable:
         profiles: Mapping[str, str],
         devices: Mapping[str, VirtualDevice],
         broker: Address,
+        *,
+        more: str = "",
     ) -> None:
         self.folder = folder
         self._devices = devices
         self._log = folder / "log"
         text = _CONFIG.format(name=name, house=house, broker=broker, supervisor=SUPERVISOR)
         sections = "".join(_DEVICE.format(port=port, profile=profile) for port, profile in profiles.items())
-        (folder / "table.toml").write_text(text + sections)
+        (folder / "table.toml").write_text(text + sections + more)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
