@@ -274,7 +274,7 @@ def test_a_missing_field_is_named(name: str) -> None:
         (changed("house", to="es"), "house: 'es' was carried"),
         (carry(evening()) + b" ", "is not written as it was carried"),
         (carry(evening())[:-1], "no JSON object"),
-        (b"[" * 10_000, "no JSON object|Expected"),
+        (b"[" * 10_000, "no JSON object|expected"),
         (b"\xff", "no JSON object|JSON"),
         (b"", "no JSON object"),
     ],
