@@ -54,6 +54,8 @@ HAND: Final = 60.0
 """Millimetres between the middles of two cards that are nearest to each other, within one hand: a card is 63 wide."""
 UPON: Final = 24.0
 """Millimetres between the middles of two cards within which the later may hide the earlier one."""
+REMNANT: Final = 16.0
+"""Millimetres from a card that is hidden in part to where what shows of it seems to lie; a fan's next card lies further."""
 ACROSS: Final = 50.0
 """Degrees between a card and the first of its hand when it lies across."""
 
@@ -190,6 +192,8 @@ class Tracker:
         if found is None:
             return
         track.face = track.vote()
+        if self._is_remnant(track, at):
+            return
         twin = self._twin(track, at)
         if twin is not None and _box(twin.place) == found and twin.missing_since is not None:
             self._tracks.remove(track)  # lifted and laid down again in its box
@@ -210,6 +214,12 @@ class Tracker:
         lying = tuple(sorted(other.id for other in self.lying if other.id is not None and at - other.last_seen <= PLAIN))
         yield from swapped
         yield Placed(track.id, place, track.face, track.first, crosswise, twin.id if twin is not None else None, lying)
+
+    def _is_remnant(self, track: Track, at: int) -> bool:
+        """Whether what cannot be read is what still shows of a card that a later one has covered in part."""
+        if track.face is not Card.UNREAD:
+            return False
+        return any(at - other.last_seen > PLAIN and other.near(track.centre, REMNANT) for other in self.lying)
 
     def _twin(self, track: Track, at: int) -> Track | None:
         """A card of the same face that was not seen since this one was: it may be that one, carried over."""

@@ -25,7 +25,7 @@ from tablectl.felt.sighting import (
 )
 from tablectl.felt.track import Tracker
 from tablectl.places import BoxPlace
-from tests.felt.scripted import BEGINS, CALM, FRAME, SECOND, Noise, Scene, place_at, slot
+from tests.felt.scripted import BEGINS, CALM, FRAME, SECOND, Lying, Noise, Scene, place_at, slot
 
 
 class Felt:
@@ -59,6 +59,20 @@ def test_a_card_counts_when_it_has_lain_still_for_half_a_second() -> None:
     (placed,) = felt.run(0.1)
     assert isinstance(placed, Placed)
     assert (placed.card, placed.place, placed.first, placed.crosswise) == (Card("8S"), BoxPlace(3, 0), began, False)
+
+
+def test_what_still_shows_of_a_card_that_another_covers_is_no_card_of_its_own() -> None:
+    """It cannot be read any more, and seems to lie a little off."""
+    felt = Felt()
+    felt.two()
+    first = felt.scene.cards[0]
+    first.shown = False
+    x, y = first.centre
+    felt.scene.cards.append(Lying(Card.UNREAD, first.place, (x - 11, y + 7)))
+    assert felt.run(3.0) == []
+    felt.scene.cards.pop()
+    felt.scene.cards.append(Lying(Card.UNREAD, first.place, (x - 100, y)))  # this one is
+    assert [event.card for event in felt.run(1.0) if isinstance(event, Placed)] == [Card.UNREAD]
 
 
 def test_a_card_that_slides_counts_where_it_comes_to_rest() -> None:
