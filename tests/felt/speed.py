@@ -3,8 +3,8 @@
     python -m tests.felt.speed [--frames 40] [--times 3] [--json]
 
 The floor is `cv2.cvtColor` and `cv2.absdiff` of the same frames in the same run. Frames are rendered before the clock starts:
-seven boxes of fanned cards, chips, noise. *Unchanged*: all was read, and nothing moves. *One card*: the looks from a card's fall until
-it is read through. *All new*: an empty felt, and in the next frame all cards lie there; until each place is read once.
+seven boxes of fanned cards, chips, noise. *Unchanged*: all was read, and nothing moves. *One card*: the looks from a card's fall
+until it is read through. *All new*: an empty felt, and in the next frame all cards lie there; until each place is read once.
 """
 
 from __future__ import annotations
