@@ -1,0 +1,344 @@
+"""Whole rounds in which shoe and felt are one: what is dealt is rendered, seen, followed, fused with the shoe, and played.
+
+    python -m tests.live.felt_sessions [--rounds 20] [--house fr] [--two] [--faults 2] [--covered 2] [--unplugged 2]
+
+Hands bring and take the cards, hands and shadows pass, chips stand in the circles. Time goes on at 15 pictures a second; one
+is rendered only where something has changed or the last change is not read through yet, else the last sighting stands. What is
+dealt, and the mischief, are those of `tests.felt.scripted` and `tests.test_fusion`, whose sightings need no picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import cv2
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from tablectl.felt.calibration import load
+from tablectl.felt.layout import Place as FeltPlace
+from tablectl.felt.render import RenderedFelt, plain_deck
+from tablectl.felt.seeing import READINGS, Seeing
+from tablectl.felt.sighting import Sighting
+from tablectl.felt.staging import Arrangement, Reaching, Shadow, Stack
+from tablectl.felt.staging import Lying as Seen
+from tablectl.felt.staging import Scene as Shown
+from tablectl.felt.track import Tracker
+from tablectl.game.view import view
+from tablectl.houses import rules
+from tablectl.instants import to_micros
+from tablectl.observations import CardDrawn, Felt
+from tablectl.places import BoxPlace, Place
+from tests.felt.scripted import FRAME, SECOND, Lying, Scene, Session
+from tests.test_fusion import FAULTS, Fault, ends
+
+__all__ = ["Figures", "Rendered", "covered", "faulty", "plain", "unplugged"]
+
+BRINGS = 4
+"""Pictures in which the hand is seen that brought a card."""
+PASSES = 0.004
+"""The chance in each picture that a hand begins to pass, and that a shadow does."""
+WITHIN = 1.5
+"""Seconds after it came to rest within which a fault must be found."""
+
+
+class Cameras:
+    """The cameras of a calibration over a rendered felt."""
+
+    def __init__(self, name: str, deck: int = 0) -> None:
+        self.calibration = load(name)
+        layout = self.calibration.layout
+        self.felts = {camera: RenderedFelt(layout, seen, plain_deck(deck)) for camera, seen in self.calibration.views.items()}
+
+    def look(self, seeing: Seeing, shown: Shown, at: int) -> Sighting:
+        return seeing.look({camera: felt.picture(shown) for camera, felt in self.felts.items()}, at)
+
+
+class RenderedScene(Scene):
+    """A scene that is drawn and seen. `table` tells what is staked."""
+
+    def __init__(self, rng: Any, cameras: Cameras, table: Callable[[], Sequence[Stack]]) -> None:
+        super().__init__(rng)
+        self.cameras = cameras
+        self.seeing = Seeing(cameras.calibration)
+        self.arrangement = Arrangement(cameras.calibration.layout, seed=rng.randrange(10**6))
+        self.passing = True
+        self.rendered = self.frames = 0
+        self._stacks = table
+        self._lies: dict[int, tuple[Place, int, Seen]] = {}
+        self._brings: list[tuple[int, Seen]] = []
+        self._shadow: tuple[int, Shadow] | None = None
+        self._shown: Shown | None = None
+        self._last = Sighting(0)
+        self._quiet = self._read = 0
+
+    def lay(self, card: Any, place: Place, *, across: bool = False) -> Lying:
+        lying = super().lay(card, place, across=across)
+        self._brings.append((BRINGS, self._laid(lying)))
+        return lying
+
+    def sighting(self, at: int) -> Sighting:
+        self.frames += 1
+        shown = self._scene(at)
+        self._quiet = self._quiet + 1 if shown == self._shown else 0
+        self._shown = shown
+        if self._quiet > READINGS + 2 and self.seeing.read == self._read:
+            self._last = replace(self._last, at=at)
+            return self._last
+        self._read = self.seeing.read
+        self.rendered += 1
+        self._last = Sighting(at, alive=False) if self.blind else self.cameras.look(self.seeing, shown, at)
+        return self._last
+
+    def _scene(self, at: int) -> Shown:
+        rng = self.rng
+        if self.passing and rng.random() < PASSES:
+            self.arms[rng.randint(0, 7)] = at + rng.randint(3, 10) * FRAME
+        if self.passing and self._shadow is None and rng.random() < PASSES:
+            x, y = self._middle(rng.randint(0, 7))
+            self._shadow = (at + rng.randint(5, 15) * FRAME, Shadow(x, y, rng.uniform(80, 250), rng.uniform(0.15, 0.35)))
+        if self._shadow is not None and self._shadow[0] <= at:
+            self._shadow = None
+        self.arms = {box: until for box, until in self.arms.items() if until > at}
+        hands = [self._reach(*self._middle(box)) for box in self.arms]
+        hands += [self._reach(seen.x, seen.y, (BRINGS - left) / BRINGS) for left, seen in self._brings]
+        self._brings = [(left - 1, seen) for left, seen in self._brings if left > 1]
+        return Shown(
+            tuple(self._laid(lying) for lying in self.cards if lying.shown),
+            tuple(self._stacks()),
+            tuple(hands),
+            (self._shadow[1],) if self._shadow is not None else (),
+        )
+
+    def _reach(self, x: float, y: float, away: float = 0.0) -> Reaching:
+        return Reaching(x - 15, y - 30 - 420 * away, -90.0)
+
+    def _middle(self, box: int) -> tuple[float, float]:
+        x, y = self.arrangement.layout.areas[box or "dealer"].mean(axis=0)
+        return float(x), float(y)
+
+    def _laid(self, lying: Lying) -> Seen:
+        """Where it really lies: as a dealer lays it, and where it was laid as long as its place is the same."""
+        place = lying.place
+        hands = len({other.place for other in self.cards if _box(other.place) == _box(place)}) if _box(place) else 1
+        known = self._lies.get(id(lying))
+        if known is None or known[:2] != (place, hands):
+            hand = place.hand or 0 if isinstance(place, BoxPlace) else 0
+            before = [other for other in self.cards if other.place == place]
+            index = next((number for number, other in enumerate(before) if other is lying), len(before))
+            spot: FeltPlace = place.box if isinstance(place, BoxPlace) else "dealer"
+            hands = max(hands, hand + 1)
+            seen = self.arrangement._laid(lying.card, spot, hand, hands, index, crosswise=lying.angle == 0.0)
+            known = self._lies[id(lying)] = (place, hands, seen)
+        return Seen(lying.card, known[2].x, known[2].y, known[2].angle)
+
+
+def _box(place: Place) -> int:
+    return place.box if isinstance(place, BoxPlace) else 0
+
+
+class Rendered(Session):
+    """A session on a rendered felt."""
+
+    def __init__(self, house: str, cameras: Cameras, *, seed: int, rounds: int, boxes: tuple[int, int] = (2, 7)) -> None:
+        super().__init__(rules.load(house).house, seed=seed, rounds=rounds, boxes=boxes)
+        self.rendered = RenderedScene(self.rng, cameras, self._stacks)
+        self.scene = self.rendered
+        self.tracker = Tracker(cameras.calibration.layout.place_at)
+        self.asked = rounds
+        self.places: list[Place] = []
+        """Where each card was to go, burned ones too, in the order in which they left the shoe."""
+        self.run(0.7)
+
+    def _stacks(self) -> list[Stack]:
+        boxes = view(self._play.table).boxes
+        make = self.rendered.arrangement._stack
+        return [make(box.box, box.staked + box.carried) for box in boxes if box.staked + box.carried > 0]
+
+    def _draw(self, drawn: CardDrawn, place: Place) -> None:
+        self.places.append(place)
+        super()._draw(drawn, place)
+
+    def placements(self) -> Counter[str]:
+        """How many cards the felt placed right, wrong, or never."""
+        found: Counter[str] = Counter()
+        told: dict[int, Place | None] = {}
+        drawn = 0
+        for one in self.seen:
+            if isinstance(one, CardDrawn):
+                drawn += 1
+            elif isinstance(one, Felt) and one.kind == "placed" and one.ago is not None:
+                told[drawn - 1 - one.ago] = one.to
+        for number, place in enumerate(self.places):
+            if place != "burn":
+                found["unplaced" if number not in told else "right" if _same(told[number], place) else "wrong"] += 1
+        return found
+
+
+def _same(told: Place | None, true: Place) -> bool:
+    """Of a split box the hand is the dealing order's to say; what the felt tells is the box."""
+    return _box(told) == _box(true) and isinstance(told, BoxPlace) is isinstance(true, BoxPlace) if told is not None else False
+
+
+class Figures(msgspec.Struct):
+    """What came of one kind of session."""
+
+    kind: str
+    rounds: int = 0
+    ended_right: int = 0
+    cards: int = 0
+    placed: Counter[str] = msgspec.field(default_factory=Counter)
+    alerts: Counter[str] = msgspec.field(default_factory=Counter)
+    found: Counter[str] = msgspec.field(default_factory=Counter)
+    tried: Counter[str] = msgspec.field(default_factory=Counter)
+    slowest: float = 0.0
+    frames: int = 0
+    rendered: int = 0
+    seconds: float = 0.0
+    bad: list[str] = []
+
+    def take(self, session: Rendered, name: str, *allowed: str) -> None:
+        """Count a session."""
+        self.rounds += session.asked
+        alerts = [alert.code for alert in session.alerts if alert.code not in allowed]
+        right = ends(session.outcomes()) == ends(session.true)
+        self.ended_right += session.asked if right and not alerts else 0
+        self.alerts.update(alerts)
+        self.placed += session.placements()
+        self.cards = self.placed.total()
+        self.frames += session.rendered.frames
+        self.rendered += session.rendered.rendered
+        if alerts or not right:
+            words = [f"{one.code} {one.operands}" for one in session.alerts if one.code not in allowed]
+            self.bad.append(f"{name}: {'right' if right else 'not ended right'}, {'; '.join(words) or 'no alert'}")
+
+    def lines(self) -> Iterator[str]:
+        """What there is to say."""
+        if self.tried:
+            for code, count in self.tried.items():
+                yield f"{self.kind}: {code}: {self.found[code]} of {count} found within {WITHIN} s at rest"
+            yield f"{self.kind}: slowest {self.slowest:.2f} s; {self.rendered} pictures rendered, {self.seconds:.0f} s"
+        else:
+            placed = ", ".join(f"{count} {what}" for what, count in sorted(self.placed.items()))
+            yield f"{self.kind}: {self.ended_right} of {self.rounds} rounds ended right; {self.cards} cards placed: {placed}"
+            yield (
+                f"{self.kind}: {self.alerts.total()} alerts {dict(self.alerts) or ''}; {self.rendered} of {self.frames} "
+                f"pictures rendered, {self.seconds:.0f} s"
+            )
+        for line in self.bad:
+            yield f"{self.kind}:   {line}"
+
+
+def plain(house: str, cameras: Cameras, rounds: int, *, seed: int = 1, say: Callable[[str], object] = lambda _: None) -> Figures:
+    """Rounds in which nobody does wrong, two a session, which ends at its first alert."""
+    figures = Figures(f"{house} plain")
+    began = time.monotonic()
+    while figures.rounds < rounds:
+        session = Rendered(house, cameras, seed=seed, rounds=min(2, rounds - figures.rounds))
+        for _ in session.steps():
+            if session.alerts:  # the game waits for a ruling: what follows is no more than that
+                break
+        session.run(2.0)
+        figures.take(session, f"seed {seed}")
+        say(f"{house} seed {seed}: {figures.rounds} rounds, alerts {dict(figures.alerts)}, {time.monotonic() - began:.0f} s")
+        seed += 1
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def covered(house: str, cameras: Cameras, sessions: int) -> Figures:
+    """The camera is covered in the middle of a round, and sees again before its end."""
+    return _broken(house, cameras, sessions, "camera", "felt.camera_lost")
+
+
+def unplugged(house: str, cameras: Cameras, sessions: int) -> Figures:
+    """The shoe is unplugged in the middle of a round, and back before its end."""
+    return _broken(house, cameras, sessions, "shoe", "link.lost")
+
+
+def _broken(house: str, cameras: Cameras, sessions: int, device: str, allowed: str) -> Figures:
+    figures = Figures(f"{house} {device} away")
+    began = time.monotonic()
+    for seed in range(1, sessions + 1):
+        session = Rendered(house, cameras, seed=seed, rounds=1)
+        for number, _ in enumerate(session.steps()):
+            if number in (9 + seed % 6, 14 + 2 * (seed % 6)):
+                session.run(1.0)
+                session.link(device, "down" if number == 9 + seed % 6 else "up", "it was tried")
+        session.run(3.0)
+        figures.take(session, f"seed {seed}", allowed)
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def faulty(house: str, cameras: Cameras, each: int, codes: Sequence[str] = tuple(FAULTS)) -> Figures:
+    """Each fault of the felt, so many times: is it what is told first, and how soon."""
+    figures = Figures(f"{house} faults")
+    began = time.monotonic()
+    for code in codes:
+        for seed in range(1, each + 1):
+            session = Rendered(house, cameras, seed=seed, rounds=2, boxes=(2, 5))
+            session.rendered.passing = False
+            fault = Fault(session, 2 if code == "deal.box_without_stake" else 2 + seed % 4)
+            FAULTS[code](session, fault)
+            for _ in session.steps():
+                if session.alerts:
+                    break
+            session.run(WITHIN)
+            figures.tried[code] += 1
+            figures.rendered += session.rendered.rendered
+            first = session.alerts[0] if session.alerts else None
+            after = (to_micros(first.at) - fault.rested) / SECOND if first is not None and first.at is not None else float("inf")
+            if first is not None and first.code == code and after <= WITHIN:
+                figures.found[code] += 1
+                figures.slowest = max(figures.slowest, after)
+            else:
+                told = "nothing" if first is None else f"{first.code} after {after:.2f} s"
+                figures.bad.append(f"{code}, seed {seed}: {told}")
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def main() -> int:
+    """Run them, print the figures; the exit code says whether all was as it must be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.live.felt_sessions")
+    parser.add_argument("--rounds", type=int, default=20, help="plain rounds a house")
+    parser.add_argument("--house", action="append", choices=rules.names(), help="only this house; may be given again")
+    parser.add_argument("--two", action="store_true", help="two cameras of 1920x1080 in place of one of 3840x2160")
+    parser.add_argument("--faults", type=int, default=0, help="sessions of each fault, a house")
+    parser.add_argument("--covered", type=int, default=0, help="sessions in which the camera is covered, a house")
+    parser.add_argument("--unplugged", type=int, default=0, help="sessions in which the shoe is unplugged, a house")
+    parser.add_argument("--seed", type=int, default=1, help="the first plain session's")
+    arguments = parser.parse_args()
+    cv2.setNumThreads(1)
+    np.seterr(all="raise", under="ignore")
+    bad = 0
+    for house in arguments.house or rules.names():
+        cameras = Cameras(f"{house}-two" if arguments.two else house)
+        found: list[Figures] = []
+        if arguments.rounds:
+            found.append(plain(house, cameras, arguments.rounds, seed=arguments.seed, say=_told))
+        if arguments.faults:
+            found.append(faulty(house, cameras, arguments.faults))
+        if arguments.covered:
+            found.append(covered(house, cameras, arguments.covered))
+        if arguments.unplugged:
+            found.append(unplugged(house, cameras, arguments.unplugged))
+        for figures in found:
+            bad += len(figures.bad)
+            print("\n".join(figures.lines()), flush=True)
+    return 1 if bad else 0
+
+
+def _told(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
