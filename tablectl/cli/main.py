@@ -39,8 +39,8 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "run": Verb("tablectl.cli.run:run", "Run one live table: devices, game, record, MQTT."),
-    "display": Verb("tablectl.cli.display:display", "Serve the dealers', pits' and surveillance's screens to browsers."),
-    "demo": Verb("tablectl.cli.demo:demo", "Show a table at work: recorded sessions through a broker."),
+    "display": Verb("tablectl.cli.display:display", "Serve the dealers', pits' and surveillance's screens."),
+    "demo": Verb("tablectl.cli.demo:demo", "Show a live table at work, with no hardware."),
     "play": Verb("tablectl.cli.play:play", "Play observations by a house's rules; notices as JSON lines."),
     "replay": Verb("tablectl.cli.replay:replay", "Run a serial log through decoders, game, ledger and MQTT."),
     "rule": Verb("tablectl.cli.rule:rule", "Rule on what a table waits for; acknowledge an alert."),

@@ -124,7 +124,7 @@ def test_each_of_our_errors_is_one_line_and_has_its_exit_code(
 def test_whatever_else_happens_is_one_line(
     error: Exception, told: str, verb: Failing, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(main, "_drop_stdout", lambda: None)  # this process keeps its stdout
+    monkeypatch.setattr(main, "drop_stdout", lambda: None)  # this process keeps its stdout
     verb(raising(error))
     assert main.run(["broken"]) == 1
     assert capsys.readouterr().err == f"tablectl: {told}\n"
