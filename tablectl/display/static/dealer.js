@@ -34,8 +34,10 @@ function fitted() {
   for (const room of main.querySelectorAll(".room")) fit(room);
 }
 
+// A number is not torn from the word before it.
 function put(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const whole = text.replace(/ (?=\d)/g, "\u00a0");
+  if (node.textContent !== whole) node.textContent = whole;
 }
 
 function list(node, texts) {

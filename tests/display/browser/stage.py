@@ -37,7 +37,7 @@ CHIEF: Final = "chief-token-0123456789abcdef"
 DREW_AGAIN: Final = b" [Game]<Card:2H> "
 """A card from the shoe after the dealer has finished."""
 BURNED: Final = b" [Manual Burn Cards]<Card:2C> "
-HAND_SECONDS: Final = 0.13
+HAND_SECONDS: Final = 0.11
 _OPEN: Final = """
 [commands]
 accept = ["open"]
