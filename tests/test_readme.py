@@ -63,7 +63,7 @@ def test_every_target_and_file_is_there() -> None:
 
 
 def test_every_page_is_named_in_the_readme() -> None:
-    pages = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir()}
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.is_file()}
     assert pages - set(re.findall(r"`(docs/[\w./-]+)`", TEXTS["README.md"])) == set()
 
 

@@ -26,7 +26,8 @@ def felt() -> None:
 
 
 @felt.command(
-    epilog="\b\nExample:\n  tablectl felt read table.jpg\n  tablectl felt read table.jpg --json --calibration fr --overlay seen.png"
+    epilog="\b\nExample:\n  tablectl felt read table.jpg\n"
+    "  tablectl felt read table.jpg --json --calibration fr --overlay seen.png"
 )
 @click.argument("images", nargs=-1, required=True, metavar="IMAGE|FOLDER...", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a picture, each on a line.")

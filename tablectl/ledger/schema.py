@@ -120,9 +120,7 @@ def faults(path: Path) -> Iterator[None]:
         if code is None:  # raised by the module itself, which found text that is none
             raise LedgerError(f"is damaged ({error})", where=str(path)) from error
         meaning = _MEANINGS.get(code & 0xFF, "cannot be used")
-        if code & 0xFF == sqlite3.SQLITE_IOERR and _is_full(
-            path.parent
-        ):  # SQLite says so of the file alone
+        if code & 0xFF == sqlite3.SQLITE_IOERR and _is_full(path.parent):  # SQLite says so of the file alone
             meaning = _MEANINGS[sqlite3.SQLITE_FULL]
         raise LedgerError(f"{meaning} ({error})", where=str(path)) from error
     except UnicodeDecodeError as error:  # SQLite's own complaint repeats bytes of the file
