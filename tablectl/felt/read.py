@@ -26,7 +26,7 @@ SUITS, RANKS = tuple(Suit), tuple(Rank)
 CUTS = ((0.0, 1.0), (-3.5, 1.06), (3.5, 0.95))
 NOTHING = 13  # the reader's answer after the ranks
 LIKELY = 0.6  # from this confidence on an index may help its card's other end
-MISLED_ALIKE = 3.0
+SECOND_END = 2.5  # so much less doubt is left when the other end says the same
 SURELY_AN_INDEX = 0.35  # the most that "no index" may have, and
 SURELY_FOUND = 0.5  # the least heat, of an unread corner that is told as `??`
 PLAINLY_NOTHING = 0.97
@@ -136,8 +136,9 @@ def cards_of(readings: list[Reading], certain: float, px_per_mm: float | None = 
 
 
 def _together(confidences: list[float]) -> float:
-    """The confidence of indices that say the same: doubts multiply, but for what may mislead both alike (light, blur)."""
-    doubt = 1 - confidences[0]
-    for confidence in confidences[1:]:
-        doubt = min(doubt, 1 - confidence, doubt * (1 - confidence) * MISLED_ALIKE)
-    return 1 - doubt
+    """The confidence of indices that say the same.
+
+    Their doubts do not multiply: what misleads one (a suit drawn oddly, light, blur) mostly misleads the other.
+    """
+    doubt = min(1 - confidence for confidence in confidences)
+    return 1 - (doubt / SECOND_END if len(confidences) > 1 else doubt)
