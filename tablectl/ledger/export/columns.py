@@ -35,7 +35,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("table_name", "text", "site/pit/table"),
     Column("session", "text", "the ledger's session; with `entry` it is the id of the message over MQTT"),
     Column("entry", "int", "the entry's number in its ledger, from 1"),
-    Column("kind", "text", "`pin`, `observation`, `notice`, `command` or `key`"),
+    Column("kind", "text", "`pin`, `observation`, `notice`, `command`, `key` or `evidence`"),
     Column("name", "text", "which observation or notice: `card`, `dealt`, `alert` ..."),
     Column("at_utc", "time", "when it happened (UTC); of an entry without a time, that of the one before it"),
     Column("round", "int", "the round's number; 0 before the first"),
