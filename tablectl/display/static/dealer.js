@@ -36,7 +36,7 @@ function fitted() {
 
 // A number is not torn from the word before it.
 function put(node, text) {
-  const whole = text.replace(/ (?=\d)/g, "\u00a0");
+  const whole = text.replace(/(?<=\p{L}) (?=\d)/gu, "\u00a0");
   if (node.textContent !== whole) node.textContent = whole;
 }
 

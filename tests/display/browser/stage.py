@@ -37,7 +37,7 @@ CHIEF: Final = "chief-token-0123456789abcdef"
 DREW_AGAIN: Final = b" [Game]<Card:2H> "
 """A card from the shoe after the dealer has finished."""
 BURNED: Final = b" [Manual Burn Cards]<Card:2C> "
-HAND_SECONDS: Final = 0.11
+HAND_SECONDS: Final = 0.13
 _OPEN: Final = """
 [commands]
 accept = ["open"]
@@ -124,7 +124,9 @@ class Live:
     def _send(self, port: str, data: bytes) -> None:
         """No hand is quicker: of cards that follow one another faster, a table complains."""
         time.sleep(max(0.0, self._spoke + HAND_SECONDS - time.monotonic()))
-        self.stage.emulated.devices[port].send(data, 5.0)
+        device = self.stage.emulated.devices[port]
+        device.send(data, 5.0)
+        device.drained(5.0)
         self._spoke = time.monotonic()
 
     def card(self, frame: bytes) -> None:
