@@ -206,7 +206,7 @@ def test_axe_finds_no_serious_fault_and_the_policy_no_violation(at_table: Live, 
     at_table.deal(len(at_table.chunks))
     at_table.card(DREW_AGAIN)
     looked_at = [name for name in PAGES if not light or name in ("pit", "table", "surveillance")]
-    seen = Seen(browser, at_table.url("/healthz"), light=light)
+    seen = Seen(browser, at_table.url(PAGES["pit"]), light=light)
     faults = {}
     for name in looked_at:
         seen.page.goto(at_table.url(PAGES[name]))
