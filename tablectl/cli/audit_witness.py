@@ -14,6 +14,7 @@ from typing import Final
 import click
 import msgspec
 
+from tablectl.cli.asked import mqtt_option
 from tablectl.cli.given import given, public_keys, signer
 from tablectl.cli.main import say
 from tablectl.errors import BrokerError, InputError, LedgerError, UsageError
@@ -56,15 +57,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "  tablectl audit witness t07.jsonl --key t07.pub --once"
 )
 @click.argument("file", type=FILE)
-@click.option(
-    "--mqtt",
-    default="mqtt://127.0.0.1:1883",
-    show_default=True,
-    envvar="TABLECTL_MQTT",
-    show_envvar=True,
-    metavar="URL",
-    help="The broker.",
-)
+@mqtt_option
 @click.option("--ca", type=FILE, metavar="FILE", help="Whom to believe about the broker, instead of the system's authorities.")
 @click.option("--cert", type=FILE, metavar="FILE", help="Our client certificate; needs mqtts://.")
 @click.option("--cert-key", type=FILE, metavar="FILE", help="Its private key, where it is not in the same file.")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import uvicorn
 
+from tablectl.cli.asked import mqtt_option
 from tablectl.cli.main import say
 from tablectl.display import people
 from tablectl.display.access import Access
@@ -36,15 +37,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
     "  tablectl display --mqtt mqtts://broker --ca ca.crt --cert display.crt --token token --people people.toml\n"
     "  tablectl display --mqtt mqtts://broker --ca ca.crt --cert display.crt --header X-Remote-User"
 )
-@click.option(
-    "--mqtt",
-    default="mqtt://127.0.0.1:1883",
-    show_default=True,
-    envvar="TABLECTL_MQTT",
-    show_envvar=True,
-    metavar="URL",
-    help="The broker.",
-)
+@mqtt_option
 @click.option("--ca", type=FILE, metavar="FILE", help="Whom to believe about the broker, instead of the system's authorities.")
 @click.option("--cert", type=FILE, metavar="FILE", help="Our certificate for the broker; needs mqtts://.")
 @click.option("--key", type=FILE, metavar="FILE", help="Its private key, where it is not in the same file.")

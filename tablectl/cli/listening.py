@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Sequence
 
+from tablectl.cli.asked import asked_to_stop
 from tablectl.cli.session import Session
 from tablectl.game.table import Table
 from tablectl.instants import from_micros, to_micros
@@ -56,20 +56,9 @@ class Listening:
 
     def stay(self) -> None:
         """Do what is commanded until asked to stop, by SIGINT or SIGTERM; what is being done then is done to its end."""
-        stopping = False
-
-        def stop(*_: object) -> None:
-            nonlocal stopping
-            stopping = True
-
-        ours = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, stop) for number in ours}
-        try:
-            while not stopping:
+        with asked_to_stop() as stopping:
+            while not stopping():
                 self.wait(LOOK)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _carry_out(self, order: Order) -> None:
         response = self._desk.carry_out(order, at=self._now(), now=time.time_ns() // 1000)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import IO, NamedTuple
 
 import click
 
+from tablectl.cli.asked import asked_to_stop
 from tablectl.cli.main import say
 from tablectl.errors import DeviceError, TablectlError, UsageError
 from tablectl.houses import rules
@@ -166,16 +166,5 @@ def _created(path: Path) -> Iterator[IO[bytes]]:
 def _until_stopped(seconds: float | None) -> Iterator[Callable[[], bool]]:
     """Whether the time is over, or SIGINT or SIGTERM asked for the end: which is then the ordinary one."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    asked = False
-
-    def ask(*_: object) -> None:
-        nonlocal asked
-        asked = True
-
-    ours = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, ask) for number in ours}
-    try:
-        yield lambda: asked or (deadline is not None and time.monotonic() >= deadline)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with asked_to_stop() as asked:
+        yield lambda: asked() or (deadline is not None and time.monotonic() >= deadline)

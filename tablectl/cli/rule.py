@@ -13,6 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tablectl.cards import Card
+from tablectl.cli.asked import mqtt_option
 from tablectl.cli.given import given
 from tablectl.cli.main import say
 from tablectl.cli.telling import told
@@ -111,15 +112,7 @@ class CardType(click.ParamType[Card]):
 @click.option("--site", default="site", show_default=True, help="The site in the topics.")
 @click.option("--pit", default="pit", show_default=True, help="The pit in the topics.")
 @click.option("--table", "name", default="table", show_default=True, help="The table in the topics.")
-@click.option(
-    "--mqtt",
-    default="mqtt://127.0.0.1:1883",
-    show_default=True,
-    envvar="TABLECTL_MQTT",
-    show_envvar=True,
-    metavar="URL",
-    help="The broker.",
-)
+@mqtt_option
 @click.option("--ca", type=FILE, metavar="FILE", help="Whom to believe about the broker, instead of the system's authorities.")
 @click.option("--cert", type=FILE, metavar="FILE", help="The certificate of --by, for which the broker vouches; needs mqtts://.")
 @click.option("--key", type=FILE, metavar="FILE", help="Its private key, where it is not in the same file.")

@@ -100,13 +100,11 @@ class Live:
         for each in fused(self.fusion, found):
             if isinstance(each, Seen):
                 lines += self._feed(each.observation)
-            elif each.kind == "command":
-                self.ledger.note("command", each.body)
-                self._remark(each.body)
+            elif each.kind in ("command", "evidence"):
+                self.ledger.note(each.kind, each.body)
                 self._changed = True
-            elif each.kind == "evidence":
-                self.ledger.note("evidence", each.body)
-                self._changed = True
+                if each.kind == "command":
+                    self._remark(each.body)
         return lines
 
     def rotate(self, at: int, fresh: Decoding) -> bool:

@@ -40,6 +40,7 @@ __all__ = [
     "Opened",
     "Ruled",
     "followed",
+    "gaming_day",
     "is_new_day",
     "look_up",
     "open_ledger",
@@ -218,7 +219,7 @@ def open_ledger(
 
 
 def _begun(file: ConfigFile, storage: Storage, pin: Pin, ruled: Ruled) -> Opened:
-    ledger = _made(storage.path(storage.next_day(_day(file, pin))), pin)
+    ledger = _made(storage.path(storage.next_day(gaming_day(file, to_micros(pin.opened or "")))), pin)
     return Opened(ledger, table_of(ledger.begun, ruled.house.house), fresh=True)
 
 
@@ -239,15 +240,15 @@ def _made(path: Path, pin: Pin) -> Ledger:
         raise
 
 
-def _day(file: ConfigFile, pin: Pin) -> str:
-    table = file.config.table
-    return day_of(to_micros(pin.opened or ""), zone_of(table.zone), table.day_begins)
+def gaming_day(file: ConfigFile, at: int) -> str:
+    """The gaming day (ISO date) of a moment at this table, in microseconds since 1970."""
+    section = file.config.table
+    return day_of(at, zone_of(section.zone), section.day_begins)
 
 
 def is_new_day(file: ConfigFile, ledger: Ledger, now: int) -> bool:
     """Whether the gaming day of a ledger is over."""
-    section = file.config.table
-    return day_of(now, zone_of(section.zone), section.day_begins) > ledger.path.name[: len("2026-11-30")]
+    return gaming_day(file, now) > ledger.path.name[: len("2026-11-30")]
 
 
 def followed(

@@ -15,8 +15,19 @@ import msgspec
 from tablectl.config import ConfigFile
 from tablectl.daemon.live import MOST_WAITING, Live
 from tablectl.daemon.metrics import Figures
-from tablectl.daemon.opening import Opened, Ruled, followed, is_new_day, look_up, open_ledger, pin_of, see_ledgers, signer_of
-from tablectl.daemon.storage import Storage, day_of, zone_of
+from tablectl.daemon.opening import (
+    Opened,
+    Ruled,
+    followed,
+    gaming_day,
+    is_new_day,
+    look_up,
+    open_ledger,
+    pin_of,
+    see_ledgers,
+    signer_of,
+)
+from tablectl.daemon.storage import Storage
 from tablectl.errors import LedgerError
 from tablectl.felt import sighting
 from tablectl.felt.sighting import Tracked
@@ -366,7 +377,7 @@ class LiveTable:
         """Begin the next day's ledger, and a recording for it. False: it cannot be now, and this day goes on."""
         now = self._clock()
         old, standing = self.ledger, carry(self.table)
-        self._keeper.header = self._header(self._storage.next_day(_date(self.file, now)).name)
+        self._keeper.header = self._header(self._storage.next_day(gaming_day(self.file, now)).name)
         if not self.live.rotate(now, self._decoding()):
             self._keeper.header = self._header(old.path.name)
             return False
@@ -422,7 +433,3 @@ def _fused(opened: Opened) -> State | None:
     with Reader(opened.ledger.path) as reader:
         kept = reader.latest(FUSED)
     return None if kept is None else decode_state(kept.body)
-
-
-def _date(file: ConfigFile, now: int) -> str:
-    return day_of(now, zone_of(file.config.table.zone), file.config.table.day_begins)
