@@ -228,7 +228,7 @@ class Fold:
         figures, stood_before = self._figures, self.suspended
         alerts: list[Alert] = []
         called_for: int | None = None
-        refused = False
+        refused = went_on = False
         for notice in notices:
             if isinstance(notice, Alert):
                 refused = refused or "refused" in notice.operands
@@ -242,6 +242,7 @@ class Fold:
                 self._close(notice)
             elif isinstance(notice, PhaseChanged):
                 self._phase(notice, at)
+                went_on = went_on or notice.from_ == "suspended"
             elif isinstance(notice, Prompt) and notice.code == "call_supervisor":
                 number = notice.operands.get("alert")
                 called_for = number if isinstance(number, int) else None
@@ -250,7 +251,7 @@ class Fold:
             if decided:
                 for number in self._ended(observation, called_for):
                     self._answer(number, at)
-            for number in self._over(called_for, stopped=stood_before):
+            for number in self._over(called_for, went_on=went_on):
                 if decided:
                     self._answer(number, at)
                 else:
@@ -290,10 +291,15 @@ class Fold:
             return [observation.alert] if observation.alert in self._waiting and observation.alert != called_for else []
         return [] if observation.do == "correct" else [number for number, alert in self._waiting.items() if alert.stops]
 
-    def _over(self, called_for: int | None, *, stopped: bool) -> list[int]:
-        """The alerts that the game does not stand for any more: all when it goes on, else those before the one called for."""
+    def _over(self, called_for: int | None, *, went_on: bool) -> list[int]:
+        """The alerts that the game does not stand for any more: all when it went on, else those before the one called for.
+
+        It may go on and stand again in one moment: the camera shows where a card lies, which ends one error and shows another.
+        """
+        if went_on:
+            return [number for number, alert in self._waiting.items() if alert.stops or (alert.passes and not self.suspended)]
         if not self.suspended:
-            return [number for number, alert in self._waiting.items() if alert.stops or alert.passes] if stopped else []
+            return []
         if called_for is None or called_for not in self._waiting:
             return []  # a correction may put a new alert before the old ones, which may or may not be over
         return [number for number, alert in self._waiting.items() if alert.stops and number < called_for]
