@@ -9,17 +9,22 @@ import logging
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from training.art import decks_of_art
+from training.corners import small_scenes
 from training.fonts import font_files
+from training.patching import patch_of
 from training.scenes import scene
 
-__all__ = ["PART", "Pool", "draw"]
+__all__ = ["DECKS", "PART", "Corners", "Pool", "draw", "draw_corners"]
 
 PART = 50
+DECKS = 10  # in a part of corners
+PATCHES = 4  # cut out of each small picture
 OWN = 1000  # so many scenes show faces of our own drawing alone; after them a fifth shows an artist's
 
 
@@ -38,10 +43,51 @@ def draw(folder: Path, count: int, first: int = 0, *, tuning: bool = False) -> N
             continue
         made = [scene(seed, fonts, art if seed >= OWN else None) for seed in range(start, start + PART)]
         rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
-        unfinished = target.with_suffix(".part")
-        with unfinished.open("wb") as file:
-            np.savez(file, images=np.stack([image for image, _ in made]), rows=rows)
-        os.replace(unfinished, target)
+        _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
+
+
+def draw_corners(folder: Path, parts: range) -> None:
+    """Draw parts of corners (`DECKS` decks each) into a folder: patches with their ranks and suits; those there already stay."""
+    logging.disable(logging.WARNING)
+    folder.mkdir(parents=True, exist_ok=True)
+    fonts, art = font_files()[0], decks_of_art()
+    for part in parts:
+        target = folder / f"corners-{part:05d}.npz"
+        if target.exists():
+            continue
+        made = []
+        for seed in range(part * DECKS, (part + 1) * DECKS):
+            chance = np.random.default_rng([seed, 8])
+            for image, rows in small_scenes(seed, fonts, art):
+                made += [one for _ in range(PATCHES) if (one := patch_of(image, rows, chance)) is not None]
+        patches, ranks, suits = zip(*made, strict=True)
+        _keep(target, patches=np.stack(patches), told=np.array([ranks, suits], np.uint8))
+
+
+def _keep(target: Path, **arrays: NDArray[Any]) -> None:
+    """Write arrays so that a reader never sees half of them."""
+    unfinished = target.with_suffix(".part")
+    with unfinished.open("wb") as file:
+        np.savez(file, **arrays)
+    os.replace(unfinished, target)
+
+
+class Corners:
+    """The parts of corners in a folder, read when first asked for; waits for those that are still being drawn."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._parts: dict[int, tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
+
+    def __getitem__(self, part: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """The patches of a part, and two rows: their ranks and suits."""
+        if part not in self._parts:
+            path = self.folder / f"corners-{part:05d}.npz"
+            while not path.exists():
+                time.sleep(1)
+            with np.load(path) as data:
+                self._parts[part] = (data["patches"], data["told"])
+        return self._parts[part]
 
 
 class Pool:

@@ -17,7 +17,7 @@ from tablectl.felt.faces import random_style
 from tablectl.felt.scene import Deck, Laid, draw_chip, draw_hand, exposed, glare, lay_cards, smooth_field, view, woven
 from training.fonts import outlines, trade_queen
 
-__all__ = ["COLUMNS", "SIZE", "hands", "scene"]
+__all__ = ["COLUMNS", "SIZE", "as_seen", "ground", "hands", "scene"]
 
 SIZE = 320
 COLUMNS = ("x", "y", "up_x", "up_y", "height", "width", "rank", "suit", "rank_seen", "suit_seen")
@@ -57,25 +57,25 @@ def hands(chance: np.random.Generator, spread: float) -> list[Laid]:
     return laid
 
 
-def _ground(chance: np.random.Generator) -> Picture:
-    """What the cards lie on: mostly a felt, else wood, carpet, stripes."""
+def ground(chance: np.random.Generator, size: int = SIZE) -> Picture:
+    """What the cards lie on, `size` pixels a side: mostly a felt, else wood, carpet, stripes."""
     kind = chance.random()
     if kind < 0.6:
         base = [(60, 95, 25), (40, 110, 20), (110, 60, 20), (40, 25, 110), (50, 50, 45), (90, 90, 30)][int(chance.integers(6))]
         colour = tuple(float(v * chance.uniform(0.5, 1.3)) for v in base)
-        image = woven(chance, (SIZE, SIZE), colour, float(chance.uniform(0.5, 6)))  # type: ignore[arg-type]
+        image = woven(chance, (size, size), colour, float(chance.uniform(0.5, 6)))  # type: ignore[arg-type]
     else:
         colour = tuple(float(v) for v in chance.uniform(15, 225, 3) * (0.4 + 0.6 * chance.random()))
-        image = woven(chance, (SIZE, SIZE), colour, float(chance.uniform(1, 22)))  # type: ignore[arg-type]
+        image = woven(chance, (size, size), colour, float(chance.uniform(1, 22)))  # type: ignore[arg-type]
         if kind > 0.75:  # grain or stripes
             stretch = (int(chance.integers(2, 12)), int(chance.integers(20, 80)))
-            grain = cv2.resize(chance.normal(0, 1, (SIZE // stretch[0], SIZE // stretch[1] + 2)).astype(np.float32), (SIZE, SIZE))
+            grain = cv2.resize(chance.normal(0, 1, (size // stretch[0], size // stretch[1] + 2)).astype(np.float32), (size, size))
             grain = np.ascontiguousarray(grain.T) if chance.random() < 0.5 else grain
             image = np.clip(image + grain[..., None] * chance.uniform(5, 60) * chance.uniform(0.5, 1, 3), 0, 255).astype(np.uint8)
     if chance.random() < 0.5:  # print on the felt
         for _ in range(int(chance.integers(1, 6))):
             ink = tuple(int(v) for v in chance.uniform(0, 255, 3)) if chance.random() < 0.5 else (220, 230, 235)
-            at = tuple(int(v) for v in chance.integers(0, SIZE, 2))
+            at = tuple(int(v) for v in chance.integers(0, size, 2))
             thick = int(chance.integers(1, 5))
             if chance.random() < 0.5:
                 cv2.ellipse(
@@ -104,8 +104,8 @@ def _ground(chance: np.random.Generator) -> Picture:
                     thick,
                     cv2.LINE_AA,
                 )
-                turn = cv2.getRotationMatrix2D((SIZE / 2, SIZE / 2), float(chance.uniform(0, 360)), 1)
-                image = np.where(cv2.warpAffine(layer, turn, (SIZE, SIZE)) > 127, np.array(ink, np.uint8), image)
+                turn = cv2.getRotationMatrix2D((size / 2, size / 2), float(chance.uniform(0, 360)), 1)
+                image = np.where(cv2.warpAffine(layer, turn, (size, size)) > 127, np.array(ink, np.uint8), image)
     return np.ascontiguousarray(image)
 
 
@@ -131,7 +131,7 @@ def scene(seed: int, fonts: list[Path], decks: list[Deck] | None = None) -> tupl
     )
     spread = SIZE / scale * 0.42
     cards = hands(chance, spread) if chance.random() < 0.96 else []
-    image = _ground(chance)
+    image = ground(chance)
     for _ in range(int(chance.integers(0, 4)) if chance.random() < 0.5 else 0):
         draw_chip(image, None, chance, tuple(chance.uniform(0, SIZE, 2)), 20 * scale)
     owner = lay_cards(image, cards, deck, camera, face_scale=round(scale * 1.15 * 4) / 4, shadow=float(chance.uniform(0, 0.6)))
@@ -147,11 +147,12 @@ def scene(seed: int, fonts: list[Path], decks: list[Deck] | None = None) -> tupl
         ],
         np.float32,
     ).reshape(-1, len(COLUMNS))
-    return _seen(image, chance), rows
+    return as_seen(image, chance), rows
 
 
-def _seen(image: Picture, chance: np.random.Generator) -> Picture:
+def as_seen(image: Picture, chance: np.random.Generator) -> Picture:
     """The picture through light, lens, sensor and compression, at a resolution that may be lower than the scene's."""
+    size = image.shape[0]
     light = smooth_field(chance, image.shape[:2], int(chance.integers(2, 5)), float(chance.uniform(0.35, 1.0)), 1.1)[..., None]
     colour = chance.uniform(0.85, 1.15, 3).astype(np.float32)
     seen = (
@@ -162,10 +163,10 @@ def _seen(image: Picture, chance: np.random.Generator) -> Picture:
         * np.float32(chance.uniform(0.7, 1.25))
     )
     if chance.random() < 0.3:
-        glare(seen, chance, tuple(chance.uniform(0, SIZE, 2)), float(chance.uniform(30, 150)), float(chance.uniform(30, 170)))
+        glare(seen, chance, tuple(chance.uniform(0, size, 2)), float(chance.uniform(30, 150)), float(chance.uniform(30, 170)))
     if chance.random() < 0.3:  # a shadow with an edge
         edge = np.zeros(image.shape[:2], np.float32)
-        cv2.fillPoly(edge, [chance.integers(-80, SIZE + 80, (4, 2)).astype(np.int32)], (1.0,))
+        cv2.fillPoly(edge, [chance.integers(-80, size + 80, (4, 2)).astype(np.int32)], (1.0,))
         seen *= (
             1 - np.float32(chance.uniform(0.2, 0.65)) * cv2.GaussianBlur(edge, (0, 0), float(chance.uniform(1, 12)))[..., None]
         )
@@ -175,7 +176,7 @@ def _seen(image: Picture, chance: np.random.Generator) -> Picture:
     seen += np.float32(chance.uniform(0, 25))
     lower = float(chance.uniform(0.62, 1.0)) if chance.random() < 0.5 else 1.0
     if lower < 0.97:
-        small = max(8, round(SIZE * lower))
+        small = max(8, round(size * lower))
         seen = cv2.resize(seen, (small, small), interpolation=cv2.INTER_AREA)
     blur = float(chance.uniform(0, 1.0)) if chance.random() < 0.7 else 0.0
     if chance.random() < 0.12:
@@ -193,6 +194,6 @@ def _seen(image: Picture, chance: np.random.Generator) -> Picture:
     if chance.random() < 0.6:
         _, packed = cv2.imencode(".jpg", made, [cv2.IMWRITE_JPEG_QUALITY, int(chance.integers(45, 96))])
         made = np.asarray(cv2.imdecode(packed, cv2.IMREAD_COLOR), np.uint8)
-    if made.shape[0] != SIZE:
-        made = cv2.resize(made, (SIZE, SIZE), interpolation=cv2.INTER_LINEAR)
+    if made.shape[0] != size:
+        made = cv2.resize(made, (size, size), interpolation=cv2.INTER_LINEAR)
     return made

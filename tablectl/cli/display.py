@@ -17,7 +17,7 @@ from tablectl.display import people
 from tablectl.display.access import Access
 from tablectl.display.acknowledge import Speaker
 from tablectl.display.hub import Clock, Hub
-from tablectl.display.records import Ledgers
+from tablectl.display.ledgers import Ledgers
 from tablectl.display.server import Display, application
 from tablectl.display.subscription import Subscription
 from tablectl.errors import TablectlError, UsageError

@@ -56,12 +56,16 @@ _view = msgspec.json.Decoder(TableView).decode
 
 @dataclass
 class Incident:
-    """An alert, whether it is still open, and the table's time at which it was no longer. `entry` is its number in the ledger."""
+    """An alert, whether it is still open, and the table's time at which it was no longer. `entry` is its number in the ledger.
+
+    `ruled` is whether it ended by a ruling. By whom and how is told by no notice.
+    """
 
     alert: Alert
     entry: int = 0
     open: bool = True
     ended: str | None = None
+    ruled: bool = False
 
 
 @dataclass
@@ -111,6 +115,7 @@ class Heard:
         self._status_id = ""
         self._last = 0
         self._holds = 0
+        self._ruling: tuple[int, str | None] = (0, None)
         self._since: deque[tuple[int, Notice]] = deque(maxlen=LONGEST_ROUND)
 
     @property
@@ -145,7 +150,7 @@ class Heard:
 
     def _begin(self, session: str) -> None:
         """Another ledger, or the same one from its beginning: what its numbers were compared with is over."""
-        self._session, self._last, self._holds = session, 0, 0
+        self._session, self._last, self._holds, self._ruling = session, 0, 0, (0, None)
         self._since.clear()
         for incident in self.incidents.values():
             incident.entry = 0
@@ -189,10 +194,14 @@ class Heard:
             if known is None or not known.open:
                 self._keep(Incident(alert, known.entry if known else 0))
                 changed.append(number)
+        ruling, at = self._ruling
         for number, incident in self.incidents.items():
             if incident.open and number not in open_ and incident.entry <= self._holds:
-                incident.open, incident.ended = False, view.at
+                incident.ruled = incident.entry < ruling <= self._holds
+                incident.open, incident.ended = False, at if incident.ruled else view.at
                 changed.append(number)
+        if ruling <= self._holds:
+            self._ruling = (0, None)
         return tuple(changed)
 
     def _keep(self, incident: Incident) -> None:
@@ -215,6 +224,8 @@ class Heard:
             self.prompts = (*self.prompts, notice) if same else (notice,)
         else:
             self._remember(notice, bytes(event.data), number)
+        if isinstance(notice, PhaseChanged) and notice.from_ == "suspended":
+            self._ruling = (number, notice.at)  # nothing else lets a stopped game go on
         alerts = (notice.id,) if isinstance(notice, Alert) else ()
         if number > self._holds:
             self._since.append((number, notice))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Literal
+from urllib.parse import quote
 
 from tablectl.display.access import Visitor
 from tablectl.display.records import Line, Record
@@ -64,11 +65,11 @@ def frame(
     """A page that is filled from the events at `stream`."""
     known = {"kind": kind, "stream": stream, "member": visitor.member.name if visitor.member else ""}
     known |= {"signin": "yes" if can_sign_in else "", **(data or {})}
-    plain = f'<h1 class="unseen">{escape(title)}</h1>'
-    head = plain if kind == "dealer" else _head(words, title, visitor, can_sign_in=can_sign_in)
+    plain = f'<h1 class="unseen">{escape(title)}</h1>' if kind == "dealer" else ""
+    head = "" if plain else _head(words, title, visitor, can_sign_in=can_sign_in)
     live = '<div id="grey" class="grey" role="status" hidden></div>'
     said = '<div id="said" class="unseen" role="status" aria-live="polite"></div>'
-    body = f'{head}{live}<main id="page" tabindex="-1"></main>{said}'
+    body = f'{head}{live}<main id="page" tabindex="-1">{plain}</main>{said}'
     return _document(words, title, ("base", kind), body, data=known, script=kind)
 
 
@@ -157,20 +158,7 @@ def _outcome(words: Words, line: Line) -> str:
 
 def _line(words: Words, line: Line, language: str) -> str:
     at = f'<time datetime="{escape(line.at)}">{escape(line.at[11:])}</time>' if line.at else ""
-    said, own = line.text, False
-    if line.event == "phase":
-        said = words.texts.word("phase", line.text)
-    elif line.event == "decision":
-        said = words.texts.word("action", line.text)
-    elif line.event == "bet":
-        said = words.texts.word("kind", line.text)
-    elif line.event == "outcome":
-        said = words(f"result.{line.result}")
-    elif line.event == "alert":
-        said, own = f"{line.text} {line.remedy}".strip(), True
-    if line.by:
-        said = f"{said} · {line.by}" if said else line.by
-    what = f'<span lang="{escape(language)}">{escape(said)}</span>' if own else escape(said)
+    what = _alert(words, line, language) if line.event == "alert" else escape(" · ".join(filter(None, _said(words, line))))
     amount = line.returned if line.event == "round_closed" else line.amount
     cells = [
         at,
@@ -185,6 +173,32 @@ def _line(words: Words, line: Line, language: str) -> str:
     return f'<tr class="event-{escape(line.event)}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
+def _said(words: Words, line: Line) -> tuple[str, ...]:
+    """What happened, in the reader's words; a reason and a name as they were given."""
+    if line.event == "phase":
+        return (words.texts.word("phase", line.text),)
+    if line.event == "decision":
+        return words.texts.word("action", line.text), line.by or ""
+    if line.event == "bet":
+        return words.texts.word("kind", line.text), line.by or ""
+    if line.event == "outcome":
+        return (words(f"result.{line.result}"),)
+    if line.event == "ruling":
+        return words(f"ruling.{line.do}") if line.do else words("word.ruled_as_heard"), line.text, line.by or ""
+    if line.event == "ack":
+        return words("word.alert", number=line.text), line.by or ""
+    return line.text, line.by or ""
+
+
+def _alert(words: Words, line: Line, language: str) -> str:
+    """An alert in the reader's language; then, where that is another one, as the table said it."""
+    own = f'<span lang="{escape(language)}">{escape(f"{line.text} {line.remedy}".strip())}</span>'
+    retold = line.words.get(words.language)
+    if retold is None:
+        return own
+    return f'{escape(f"{retold.text} {retold.remedy}".strip())} <span class="original">({own})</span>'
+
+
 def _proof(words: Words, record: Record) -> str:
     proof = record.proof
     print_ = f'<p class="tools"><button id="print" type="button">{escape(words("word.print"))}</button></p>'
@@ -192,9 +206,13 @@ def _proof(words: Words, record: Record) -> str:
         return f"<section><p>{escape(words('word.heard_only'))}</p>{print_}</section>"
     heading = f"<section><h2>{escape(words('word.proof'))}</h2>"
     if proof.trouble:
-        return f"{heading}<p>{escape(words('word.no_proof'))}: {escape(proof.trouble)}</p>{print_}</section>"
+        trouble = f'<span lang="en">{escape(proof.trouble)}</span>'
+        return f"{heading}<p>{escape(words('word.damaged', ledger=proof.ledger))} ({trouble})</p>{print_}</section>"
+    if not proof.size:
+        said = words("word.no_proof", first=proof.first, last=proof.last, ledger=proof.ledger)
+        return f"{heading}<p>{escape(said)}</p>{print_}</section>"
     said = words("word.proof_of", first=proof.first, last=proof.last, ledger=proof.ledger, size=proof.size)
-    link = f"/surveillance/proof/{path_of(record.table)}/{record.round}"
+    link = f"/surveillance/proof/{path_of(record.table)}/{record.round}?ledger={quote(proof.ledger)}"
     return (
         f'{heading}<p>{escape(said)}</p><pre>{escape(proof.note)}</pre><p class="screen"><a href="{escape(link)}" download>'
         f"{escape(words('word.download_proof'))}</a></p>{print_}</section>"

@@ -1,36 +1,34 @@
 """A round as surveillance reads it: what happened, in order, with its times; from the table's ledger, or from what was heard.
 
-A ledger has all of it, stakes and decisions too, and can prove it. Where no ledger is given, the last rounds are told from the
-notices that came over the broker.
+A ledger (`tablectl.display.ledgers`) has all of it, stakes and decisions too, and can prove it. Where no ledger is given, the
+last rounds are told from the notices that came over the broker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
 from tablectl import notices, observations
 from tablectl.display.heard import Heard
-from tablectl.display.view import path_of
-from tablectl.errors import LedgerError, TablectlError
-from tablectl.instants import to_micros
-from tablectl.ledger import pin as pins
-from tablectl.ledger.checkpoint import Checkpoint
-from tablectl.ledger.pin import Pin, TableName
-from tablectl.ledger.prove import entries_of_round, prove
-from tablectl.ledger.reader import Entry, Reader
-from tablectl.ledger.signed_note import Note
+from tablectl.display.retold import Retold, retold
+from tablectl.errors import TablectlError
+from tablectl.ledger.pin import TableName
+from tablectl.ledger.reader import Entry
 from tablectl.notices import Alert, Dealt, Outcome, PhaseChanged, RoundClosed
 from tablectl.observations import Ack, Bet, Decision, Insurance, Ruling
 from tablectl.places import BoxPlace
 
-__all__ = ["Ledgers", "Line", "Proof", "Record", "heard_record", "lines_of", "on_record"]
+__all__ = ["Line", "Proof", "Record", "heard_record", "lines_of"]
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that happened. `entry` is its number in the ledger, 0 where only its notice was heard; amounts as in notices."""
+    """One thing that happened. `entry` is its number in the ledger, 0 where only its notice was heard; amounts as in notices.
+
+    `text` is what people said, in their words, or a code (a phase, an action); `do` is what a ruling does; `words` are an
+    alert's in the languages that are not its table's.
+    """
 
     entry: int
     at: str | None
@@ -45,10 +43,15 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     returned: int | None = None
     severity: str | None = None
     remedy: str = ""
+    do: str = ""
+    words: dict[str, Retold] = {}
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What proves a round: its entries, and the signed head that covers them; `trouble` says why there is none."""
+    """What proves a round: its entries, and the signed head that covers them.
+
+    `size` is 0 while no head covers them, and `trouble` says in English what is wrong with a ledger that is damaged.
+    """
 
     ledger: str
     first: int
@@ -74,17 +77,25 @@ def heard_record(heard: Heard, number: int) -> Record | None:
     found = next((one for one in heard.rounds if one.number == number), None)
     if found is None:
         return None
-    entries = (Entry(0, "notice", body) for body in found.notices)
     house = heard.view.house if heard.view is not None else ""
-    return Record(heard.name, heard.language, house, number, tuple(lines_of(entries)), None)
+    return Record(heard.name, heard.language, house, number, tuple(_heard_lines(found.notices, heard.language)), None)
 
 
-def lines_of(entries: Iterable[Entry]) -> Iterator[Line]:
-    """What a person wants to read of these entries, in their order."""
+def _heard_lines(said: Iterable[bytes], language: str) -> Iterator[Line]:
+    """A ruling is no notice: it is seen by the game's going on after it."""
+    for body in said:
+        notice = notices.decode(body)
+        if isinstance(notice, PhaseChanged) and notice.from_ == "suspended":
+            yield Line(0, notice.at, "ruling")
+        yield from lines_of([Entry(0, "notice", body)], language)
+
+
+def lines_of(entries: Iterable[Entry], language: str) -> Iterator[Line]:
+    """What a person wants to read of these entries, in their order. `language` is their table's."""
     for entry in entries:
         try:
             if entry.kind == "notice":
-                line = _of_notice(entry.seq, notices.decode(entry.body))
+                line = _of_notice(entry.seq, notices.decode(entry.body), language)
             elif entry.kind == "observation":
                 line = _of_observation(entry.seq, observations.decode(entry.body))
             else:
@@ -95,13 +106,23 @@ def lines_of(entries: Iterable[Entry]) -> Iterator[Line]:
             yield line
 
 
-def _of_notice(entry: int, said: notices.Notice) -> Line | None:
+def _of_notice(entry: int, said: notices.Notice, language: str) -> Line | None:
     if isinstance(said, Dealt):
         return Line(entry, said.at, "card", _place(said.to), (said.card,), said.total)
     if isinstance(said, Alert):
         place = _of_box(said.box, said.hand)
         remedy = " ".join(filter(None, (said.remedy.text, f"({said.remedy.cite})" if said.remedy.cite else "")))
-        return Line(entry, said.at, "alert", place, said.cards, text=said.text, severity=said.severity, remedy=remedy)
+        return Line(
+            entry,
+            said.at,
+            "alert",
+            place,
+            said.cards,
+            text=said.text,
+            severity=said.severity,
+            remedy=remedy,
+            words=retold(said, language),
+        )
     if isinstance(said, Outcome):
         place = _of_box(said.box, said.hand)
         return Line(
@@ -132,8 +153,7 @@ def _of_observation(entry: int, seen: observations.Observation) -> Line | None:
     if isinstance(seen, Ruling):
         card = (seen.card,) if seen.card is not None else ()
         place = _of_box(seen.box, seen.hand) if seen.box is not None else _place(seen.to) if seen.to is not None else ""
-        reason = f"{seen.do}: {seen.reason}" if seen.reason else seen.do
-        return Line(entry, seen.at, "ruling", place, card, text=reason, by=seen.by)
+        return Line(entry, seen.at, "ruling", place, card, text=seen.reason, by=seen.by, do=seen.do)
     if isinstance(seen, Ack):
         return Line(entry, seen.at, "ack", text=str(seen.alert), by=seen.by)
     return None
@@ -146,132 +166,3 @@ def _place(place: BoxPlace | str) -> str:
 def _of_box(box: int | None, hand: int | None) -> str:
     """`box 3`, `box 3.1`: the tokens of `tablectl.texts`."""
     return "" if box is None else f"box {box}.{hand}" if hand else f"box {box}"
-
-
-class Ledgers:
-    """The ledgers in a folder and those below it, of whichever tables. Every method reads files: not for the event loop."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._pins: dict[Path, Pin] = {}
-
-    def of(self, table: TableName) -> list[Path]:
-        """A table's ledgers, the newest first. A file that is no ledger is passed over."""
-        found = []
-        for path in self.folder.rglob("*.db"):
-            pin = self._pin(path)
-            if pin is not None and pin.table == table:
-                found.append((pin.opened or "", path.name, path))
-        return [path for *_, path in sorted(found, reverse=True)]
-
-    def tables(self) -> list[TableName]:
-        """The tables of which there is a ledger."""
-        pins = (self._pin(path) for path in self.folder.rglob("*.db"))
-        return sorted({pin.table for pin in pins if pin is not None}, key=str)
-
-    def _pin(self, path: Path) -> Pin | None:
-        if path not in self._pins:
-            try:
-                with Reader(path) as reader:
-                    self._pins[path] = pins.decode(reader.entries(0, 1)[0].body)
-            except (TablectlError, msgspec.DecodeError, IndexError):
-                return None
-        return self._pins[path]
-
-    def round(self, table: TableName, number: int) -> Record | None:
-        """The newest round of that number, with its proof; None where no ledger has one. Raises `LedgerError`."""
-        for path in self.of(table):
-            with Reader(path) as reader:
-                numbers = set(entries_of_round(_all(reader), number))
-                if not numbers:
-                    continue
-                entries = [entry for entry in _all(reader) if entry.seq in numbers]
-            pin = self._pins[path]
-            lines = tuple(_own(list(lines_of(entries))))
-            return Record(table, pin.language, pin.house.name, number, lines, self._proof(path, numbers))
-        return None
-
-    def proof(self, table: TableName, number: int) -> bytes | None:
-        """What proves a round to `tablectl audit check-proof`. Raises `LedgerError` where there is no proof yet."""
-        for path in self.of(table):
-            with Reader(path) as reader:
-                numbers = entries_of_round(_all(reader), number)
-            if numbers:
-                return prove(path, numbers)
-        return None
-
-    @staticmethod
-    def _proof(path: Path, numbers: set[int]) -> Proof:
-        first, last = min(numbers), max(numbers)
-        try:
-            note = msgspec.json.decode(prove(path, numbers))["checkpoint"]
-            size = Checkpoint.parse(Note.parse(note.encode()).text).size
-        except LedgerError as error:
-            return Proof(path.name, first, last, trouble=error.message)
-        return Proof(path.name, first, last, size, note)
-
-    def round_at(self, table: TableName, at: str) -> int | None:
-        """The round that was on at a time, or the last before it; None before all ledgers. Raises `LedgerError`."""
-        wanted = to_micros(at)
-        for path in self.of(table):
-            found = None
-            with Reader(path) as reader:
-                for entry in _all(reader):
-                    if entry.kind != "notice":
-                        continue
-                    head = _head(entry.body)
-                    if head.at is None:
-                        continue
-                    if to_micros(head.at) <= wanted:
-                        found = head.round
-                    elif found is None:
-                        break  # it is from before this ledger
-                    elif found or head.round:
-                        return found or head.round  # what was burned before the first round is told with it
-            if found:
-                return found
-        return None
-
-    def incidents(self, table: TableName, limit: int = 500) -> list[tuple[int, Line]]:
-        """The alerts, rulings and acknowledgements of the table's newest ledger, each with its round; the newest last."""
-        found: list[tuple[int, Line]] = []
-        for path in self.of(table)[:1]:
-            number = 0
-            with Reader(path) as reader:
-                for entry in _all(reader):
-                    if entry.kind == "notice":
-                        number = max(number, _head(entry.body).round)
-                    if b'"alert"' in entry.body or b'"ruling"' in entry.body or b'"ack"' in entry.body:
-                        found += [(number, line) for line in lines_of([entry]) if line.event in ("alert", "ruling", "ack")]
-        return found[-limit:]
-
-
-def on_record(ledgers: Ledgers) -> bytes:
-    """The alerts, rulings and acknowledgements of the tables' newest ledgers, as JSON for the page."""
-    found = [
-        {"table": path_of(name), "round": number, "line": line}
-        for name in ledgers.tables()
-        for number, line in ledgers.incidents(name)
-    ]
-    return msgspec.json.encode(found)
-
-
-def _own(lines: list[Line]) -> list[Line]:
-    """Without the stakes that were laid for the next round, when this one was over."""
-    over = max((index for index, line in enumerate(lines) if line.event == "round_closed"), default=len(lines))
-    return [line for index, line in enumerate(lines) if index < over or line.event != "bet"]
-
-
-class _Head(msgspec.Struct, frozen=True):
-    at: str | None = None
-    round: int = 0
-
-
-_head = msgspec.json.Decoder(_Head).decode
-
-
-def _all(reader: Reader) -> Iterator[Entry]:
-    after = 0
-    while entries := reader.entries(after):
-        yield from entries
-        after = entries[-1].seq

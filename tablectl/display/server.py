@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -30,12 +31,13 @@ from tablectl.display.access import ANYBODY, COOKIE, Access, Visitor, is_our_own
 from tablectl.display.acknowledge import Answer, Speaker
 from tablectl.display.guard import Guard
 from tablectl.display.hub import Hub, Kind, Reader
-from tablectl.display.records import Ledgers, Record, heard_record, on_record
+from tablectl.display.ledgers import Found, Ledgers, on_record
+from tablectl.display.records import Record, heard_record
 from tablectl.display.subscription import Subscription
 from tablectl.display.view import path_of
 from tablectl.display.words import Words, best
 from tablectl.errors import ConfigError, LedgerError
-from tablectl.instants import canonical
+from tablectl.instants import canonical, from_micros, to_micros
 from tablectl.ledger.pin import TableName
 from tablectl.texts import languages
 
@@ -52,6 +54,10 @@ TICK_SECONDS: Final = 15.0
 LONGEST_BODY: Final = 4096
 WRONG_TOKEN_SECONDS: Final = 0.5
 _YEAR: Final = 365 * 24 * 3600
+_DAY: Final = 24 * 3600 * 1_000_000
+_CLOCK: Final = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?", re.ASCII)
+_NO_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(Z|[+-]\d\d:\d\d)?", re.ASCII)
+_ZONED: Final = re.compile(r"(Z|z|[+-]\d\d:\d\d)$", re.ASCII)
 
 
 class _Ack(msgspec.Struct, forbid_unknown_fields=True):
@@ -172,15 +178,15 @@ class Display:
     async def round_page(self, request: Request) -> Response:
         """A round to read and print."""
         words, name = self.words(request), self.table(request)
-        record = await self._record(name, request.path_params["number"])
+        record = await self._record(name, request.path_params["number"], request.query_params.get("ledger"))
         if record is None:
             return HTMLResponse(pages.text_page(words, words("word.not_found")), 404)
         return HTMLResponse(pages.round_page(words, record, self._visitor(request), can_sign_in=self.access.has_sign_in))
 
-    async def _record(self, name: TableName, number: int) -> Record | None:
+    async def _record(self, name: TableName, number: int, ledger: str | None) -> Record | None:
         if self._ledgers is not None:
             with contextlib.suppress(LedgerError):
-                found = await asyncio.to_thread(self._ledgers.round, name, number)
+                found = await asyncio.to_thread(self._ledgers.round, name, number, ledger)
                 if found is not None:
                     return found
         heard = self.hub.tables.get(name)
@@ -192,7 +198,7 @@ class Display:
         body = None
         if self._ledgers is not None:
             with contextlib.suppress(LedgerError):
-                body = await asyncio.to_thread(self._ledgers.proof, name, number)
+                body = await asyncio.to_thread(self._ledgers.proof, name, number, request.query_params.get("ledger"))
         if body is None:
             raise HTTPException(404)
         headers = {"content-disposition": f'attachment; filename="round-{number}.proof.json"'}
@@ -205,19 +211,19 @@ class Display:
             name = TableName(*(unquote(part) for part in request.query_params.get("table", "").split("/")))
         except (ConfigError, TypeError):
             raise HTTPException(404) from None
-        number = int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 10 else await self._at(name, typed)
-        if number is None:
+        if typed.isascii() and typed.isdigit() and len(typed) < 10:
+            found: Found | None = Found(int(typed), "")
+        else:
+            found = await self._at(name, typed)
+        if found is None:
             return HTMLResponse(pages.text_page(words, words("word.not_found"), typed), 404)
-        return RedirectResponse(f"/surveillance/round/{path_of(name)}/{number}", 303)
+        ledger = f"?ledger={quote(found.ledger)}" if found.ledger else ""
+        return RedirectResponse(f"/surveillance/round/{path_of(name)}/{found.number}{ledger}", 303)
 
-    async def _at(self, name: TableName, typed: str) -> int | None:
-        """A time with or without zone (UTC then) and seconds."""
-        text = typed.replace(" ", "T", 1)
-        if text.count(":") == 1 and not text.endswith("Z"):
-            text += ":00"
-        try:
-            at = canonical(text if text.endswith(("Z", "z")) or "+" in text else text + "Z")
-        except ValueError:
+    async def _at(self, name: TableName, typed: str) -> Found | None:
+        """What was on at a time, with or without date (then the last time that it was so late), seconds and zone (then UTC)."""
+        at = _time(typed, now=time.time())
+        if at is None:
             return None
         if self._ledgers is not None:
             with contextlib.suppress(LedgerError):
@@ -226,13 +232,14 @@ class Display:
                     return found
         heard = self.hub.tables.get(name)
         begun = [one.number for one in heard.rounds if one.began is not None and one.began <= at] if heard else []
-        return begun[-1] if begun else None
+        return Found(begun[-1], "") if begun else None
 
     async def on_record(self, request: Request) -> Response:
-        """The alerts, rulings and acknowledgements of the tables' newest ledgers."""
+        """The alerts, rulings and acknowledgements of the tables' ledgers: of the last days, or from one time to another."""
         if self._ledgers is None:
             return JSONResponse([])
-        return Response(await asyncio.to_thread(on_record, self._ledgers), media_type="application/json")
+        since, until = (request.query_params.get(name, "") for name in ("from", "to"))
+        return Response(await asyncio.to_thread(on_record, self._ledgers, since, until), media_type="application/json")
 
     # Events.
 
@@ -325,7 +332,7 @@ class Display:
         """What is not there, or not to be done."""
         code = error.status_code if isinstance(error, HTTPException) else 500
         words = self.words(request)
-        title = words("title.nothing") if code == 404 else str(getattr(error, "detail", code))
+        title = words("title.nothing" if code == 404 else "title.refused")
         return HTMLResponse(pages.text_page(words, title), code)
 
     async def tick(self) -> None:
@@ -376,6 +383,24 @@ def application(display: Display, subscription: Subscription | None = None) -> A
     handlers: Mapping[int, object] = dict.fromkeys((400, 403, 404, 405, 413), display.not_found)
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
     return Guard(app, display.access, now=lambda: int(time.time()))
+
+
+def _time(typed: str, *, now: float) -> str | None:
+    """The canonical form of a time as people type it; None for what is none."""
+    text = typed.strip().replace(" ", "T", 1)
+    if _CLOCK.fullmatch(text):
+        text = f"{time.strftime('%Y-%m-%d', time.gmtime(now))}T{text}"
+    if _NO_SECONDS.fullmatch(text):
+        text = f"{text[:16]}:00{text[16:]}"
+    if not _ZONED.search(text):
+        text += "Z"
+    try:
+        at = canonical(text)
+        if _CLOCK.fullmatch(typed.strip()) and to_micros(at) > now * 1_000_000:
+            at = from_micros(to_micros(at) - _DAY)
+    except ValueError:
+        return None
+    return at
 
 
 def _answer(answer: Answer, code: int) -> Response:

@@ -1,7 +1,7 @@
 """What a page shows of a table, from what was heard of it. Pure: no clock, no network; `now` comes in as microseconds.
 
-Words that belong to the table (prompts, alerts, remedies) are in the table's language, as its ledger has them. All else leaves
-here as codes and amounts; the page has the words of its reader's language.
+What a table says (prompts, alerts, remedies) is in the table's language, as its ledger has it; alerts are in the other languages
+besides. All else leaves here as codes and amounts; the page has the words of its reader's language.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from tablectl.display.heard import Heard, Incident, Round
+from tablectl.display.retold import Retold, retold
 from tablectl.errors import ConfigError
 from tablectl.game.view import BoxView, DealerView, HandView, HeldView, ShoeView, TableView
 from tablectl.ledger.pin import TableName
@@ -30,7 +31,10 @@ _GRAVITY: Final = {"critical": 0, "warning": 1, "info": 2}
 
 
 class AlertShown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An alert for a page. `table` is the table's path, `lang` the language of its words, `ended` when it was no longer open."""
+    """An alert for a page. `table` is the table's path, `lang` the language of its words, `words` what it is in the others.
+
+    `ended` is when it was no longer open, `ruled` whether a ruling ended it.
+    """
 
     table: str
     lang: str
@@ -49,6 +53,8 @@ class AlertShown(msgspec.Struct, frozen=True, omit_defaults=True):
     ack_required: bool
     open: bool
     ended: str | None = None
+    ruled: bool = False
+    words: dict[str, Retold] = {}
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -159,6 +165,8 @@ def alert_shown(heard: Heard, incident: Incident) -> AlertShown:
         alert.ack_required,
         incident.open,
         incident.ended,
+        incident.ruled,
+        retold(alert, heard.language),
     )
 
 

@@ -6,6 +6,7 @@ calibration expects. Only what differs from the last scene is drawn again; the s
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -62,7 +63,10 @@ def plain_deck(number: int = 0) -> Deck:
 
 
 class RenderedFelt:
-    """One camera's pictures of one felt. The same seed draws the same felt; chance then only makes the noise."""
+    """One camera's pictures of one felt. The same seed draws the same felt; chance then only makes the noise.
+
+    `grains`: the noise of so many pictures, in turns, so that a scene that was seen is to the bit what it was; None: no end.
+    """
 
     def __init__(
         self,
@@ -72,6 +76,7 @@ class RenderedFelt:
         *,
         seed: int = 1,
         optics: Optics = Optics(),  # noqa: B008 (a NamedTuple cannot be changed)
+        grains: int | None = None,
     ) -> None:
         self.layout = layout
         self.view = view
@@ -87,25 +92,31 @@ class RenderedFelt:
         self._cloth = self._bare()
         self._bias = round(3 * optics.noise)
         self._grain = self._noise()
+        self._grains = itertools.cycle([self._offset() for _ in range(grains)]) if grains is not None else None
         self._lit = np.empty((rows, columns, 3), np.uint8)  # without hands and shadows
         self._finish(self._cloth, Window(0, 0, columns, rows))
         self._seen = self._lit.copy()
         self._things: list[_Thing] = []
         self._over: list[Window] = []
+        self._above: tuple[tuple[Shadow, ...], tuple[Reaching, ...]] = ((), ())
 
     def picture(self, scene: Scene) -> Picture:
         """What the camera sees of it: a new array each time."""
         if scene.covered:
             return self._covered()
         whats: list[Lying | Stack] = [*scene.stacks, *scene.cards]
-        things = [_Thing(what, self._window(what)) for what in whats]
+        known = {thing.what: thing for thing in self._things}
+        things = [known.get(what) or _Thing(what, self._window(what)) for what in whats]
         changed = _merged(self._changed(things))
         for window in changed:
             self._draw(things, window)
         self._things = things
-        for window in (*changed, *self._over):
-            window.of(self._seen)[:] = window.of(self._lit)
-        self._over = [self._shade(shadow) for shadow in scene.shadows] + [self._reach(hand) for hand in scene.hands]
+        above = (scene.shadows, scene.hands)
+        if changed or above != self._above:
+            for window in (*changed, *self._over):
+                window.of(self._seen)[:] = window.of(self._lit)
+            self._over = [self._shade(shadow) for shadow in scene.shadows] + [self._reach(hand) for hand in scene.hands]
+            self._above = above
         seen = self._seen
         if scene.light != 1.0:
             seen = np.asarray(cv2.convertScaleAbs(seen, alpha=max(0.0, scene.light)), np.uint8)
@@ -169,9 +180,9 @@ class RenderedFelt:
         if not window.empty:
             across = (np.arange(window.left, window.right) - x) / radius
             down = (np.arange(window.top, window.bottom) - y) / radius
-            weight = 1 - shadow.depth * np.exp(-(across[None, :] ** 2 + down[:, None] ** 2))
+            weight = 255 - 255 * shadow.depth * np.exp(-(down[:, None] ** 2)) * np.exp(-(across[None, :] ** 2))
             part = window.of(self._seen)
-            part[:] = part * weight[..., None].astype(np.float32)
+            part[:] = cv2.multiply(part, cv2.merge([weight.astype(np.uint8)] * 3), scale=1 / 255)
         return window
 
     def _reach(self, hand: Reaching) -> Window:
@@ -277,8 +288,11 @@ class RenderedFelt:
         grain += self._bias + 0.5
         return np.asarray(grain.clip(0, 255, out=grain), np.float32).astype(np.uint8)
 
+    def _offset(self) -> tuple[int, int]:
+        return int(self._chance.integers(62)), int(self._chance.integers(68))
+
     def _with_noise(self, seen: Picture) -> Picture:
-        down, across = int(self._chance.integers(62)), int(self._chance.integers(68))
+        down, across = next(self._grains) if self._grains is not None else self._offset()
         return np.asarray(cv2.add(seen, self._grain[down : down + self._rows, across : across + self._columns]), np.uint8)
 
     def _covered(self) -> Picture:

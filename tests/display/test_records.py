@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tablectl.display.records import Ledgers
+from tablectl.display.ledgers import Ledgers
 from tablectl.ledger import pin as pins
 from tablectl.ledger.prove import check_proof
 from tablectl.ledger.reader import Reader
@@ -75,7 +75,7 @@ def test_a_round_is_found_by_a_time(ledgers: Ledgers, table: pins.TableName) -> 
         assert record is not None
         dealt = next(line.at for line in record.lines if line.event == "card")
         assert dealt is not None
-        assert ledgers.round_at(table, dealt) == number
+        assert ledgers.round_at(table, dealt) == (number, "day.db")
     assert ledgers.round_at(table, "2001-01-01T00:00:00Z") is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from string import Formatter
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -14,10 +14,13 @@ from tablectl.display.server import STATIC
 from tablectl.display.words import ENGLISH, Words, best, catalogue
 from tablectl.errors import ConfigError
 from tablectl.notices import Favours, PhaseName, Result, Severity
+from tablectl.observations import Ruling
 from tests.display.catalogues import TRANSLATED, files, in_step
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = "".join(path.read_text("utf-8") for path in (*STATIC.glob("*.js"), *(ROOT / "tablectl/display").glob("*.py")))
+GROUPS = "word|title|grey|age|refused|event|severity|result|favours|ruling"
+SAYING = [*STATIC.glob("*.js"), *(path for path in (ROOT / "tablectl/display").glob("*.py") if path.name != "words.py")]
+PAGES = "".join(path.read_text("utf-8") for path in SAYING)
 
 
 def fields(text: str) -> set[str]:
@@ -59,14 +62,15 @@ def test_the_trades_words_are_used(language: str) -> None:
 
 
 def test_every_word_that_a_page_asks_for_is_there() -> None:
-    asked = set(re.findall(r'"((?:word|title|grey|age|refused|event|severity|result|favours)\.[a-z_]+)"', PAGES))
+    asked = set(re.findall(rf"""["']((?:{GROUPS})\.[a-z_]+)["']""", PAGES))
     assert asked - set(ENGLISH) == set()
-    made = ("refused.", "event.", "severity.", "result.", "favours.", "grey.")  # put together from what was told
+    made = ("refused.", "event.", "severity.", "result.", "favours.", "ruling.", "grey.", "device.")  # from what was told
     assert sorted(key for key in ENGLISH if key not in asked and not key.startswith(made)) == []
 
 
 def test_every_code_has_a_word() -> None:
-    for group, codes in (("severity", Severity), ("favours", Favours), ("result", Result)):
+    rulings = get_type_hints(Ruling)["do"]
+    for group, codes in (("severity", Severity), ("favours", Favours), ("result", Result), ("ruling", rulings)):
         assert {key.partition(".")[2] for key in ENGLISH if key.startswith(f"{group}.")} == set(get_args(codes))
 
 

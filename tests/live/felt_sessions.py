@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from hashlib import blake2b
 from typing import Any
 
 import cv2
@@ -23,6 +25,7 @@ from msgspec.structs import replace
 
 from tablectl.felt.calibration import load
 from tablectl.felt.layout import Place as FeltPlace
+from tablectl.felt.networks import Eyes
 from tablectl.felt.render import RenderedFelt, plain_deck
 from tablectl.felt.seeing import READINGS, Seeing
 from tablectl.felt.sighting import Sighting
@@ -42,10 +45,39 @@ __all__ = ["Figures", "Rendered", "covered", "faulty", "plain", "unplugged"]
 
 BRINGS = 4
 """Pictures in which the hand is seen that brought a card."""
+GRAINS = 1
+"""Pictures of one scene that differ in their noise; each is read once."""
+REMEMBERED = 400
+"""Answers of a network that are kept: one of the finder has some hundred kilobytes."""
 PASSES = 0.004
 """The chance in each picture that a hand begins to pass, and that a shadow does."""
 WITHIN = 1.5
 """Seconds after it came to rest within which a fault must be found."""
+
+
+class Remembering(Eyes):
+    """The networks, asked once about each picture: what they say of the same bytes is the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heat: OrderedDict[bytes, Any] = OrderedDict()
+        self._ranks: OrderedDict[bytes, Any] = OrderedDict()
+
+    def heat(self, picture: Any) -> Any:
+        return _remembered(self._heat, picture, super().heat)
+
+    def ranks(self, patches: Any) -> Any:
+        return _remembered(self._ranks, patches, super().ranks)
+
+
+def _remembered(known: OrderedDict[bytes, Any], given: Any, ask: Callable[[Any], Any]) -> Any:
+    key = blake2b(np.ascontiguousarray(given).data, digest_size=16).digest()
+    if key not in known:
+        known[key] = ask(given)
+        if len(known) > REMEMBERED:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return deepcopy(known[key])  # who asked may write into it
 
 
 class Cameras:
@@ -54,7 +86,10 @@ class Cameras:
     def __init__(self, name: str, deck: int = 0) -> None:
         self.calibration = load(name)
         layout = self.calibration.layout
-        self.felts = {camera: RenderedFelt(layout, seen, plain_deck(deck)) for camera, seen in self.calibration.views.items()}
+        self.felts = {
+            camera: RenderedFelt(layout, seen, plain_deck(deck), grains=GRAINS) for camera, seen in self.calibration.views.items()
+        }
+        self.eyes = Remembering()
 
     def look(self, seeing: Seeing, shown: Shown, at: int) -> Sighting:
         return seeing.look({camera: felt.picture(shown) for camera, felt in self.felts.items()}, at)
@@ -66,7 +101,7 @@ class RenderedScene(Scene):
     def __init__(self, rng: Any, cameras: Cameras, table: Callable[[], Sequence[Stack]]) -> None:
         super().__init__(rng)
         self.cameras = cameras
-        self.seeing = Seeing(cameras.calibration)
+        self.seeing = Seeing(cameras.calibration, cameras.eyes)
         self.arrangement = Arrangement(cameras.calibration.layout, seed=rng.randrange(10**6))
         self.passing = True
         self.rendered = self.frames = 0

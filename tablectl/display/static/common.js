@@ -46,10 +46,38 @@ export function svg(name, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, name), attributes, children);
 }
 
-// Said aloud by a screen reader, and seen by nobody.
-export function announce(text) {
+// Said aloud by a screen reader, and seen by nobody. `lang` is the language of the text, where it is not the page's.
+export function announce(text, lang = root.lang) {
   const live = document.getElementById("said");
-  if (live && live.textContent !== text) live.textContent = text;
+  live.lang = lang;
+  if (live.textContent !== text) live.textContent = text;
+}
+
+// What an alert says, in the page's language where it is told in it: each text with its language.
+export function wording(alert) {
+  const retold = alert.words?.[root.lang];
+  const remedy = typeof alert.remedy === "string" ? alert.remedy : [alert.remedy.text, alert.remedy.cite ? `(${alert.remedy.cite})` : ""].filter(Boolean).join(" ");
+  return {
+    text: retold ? retold.text : alert.text,
+    lang: retold ? root.lang : alert.lang,
+    remedy: retold?.remedy || remedy,
+    remedyLang: retold?.remedy ? root.lang : alert.lang,
+  };
+}
+
+// A card in a line of text.
+export function face(code) {
+  if (code === "??") return el("span", { class: "card suit-none" }, "?");
+  const suit = { C: "♣", D: "♦", H: "♥", S: "♠" }[code[1]];
+  return el("span", { class: `card suit-${code[1].toLowerCase()}` }, `${code[0] === "T" ? "10" : code[0]}${suit}`);
+}
+
+// A button that acknowledges an alert, for who may.
+export function ackButton(alert) {
+  if (!page.member) return null;
+  const button = el("button", { type: "button", class: "ack" }, say("word.ack"));
+  button.addEventListener("click", () => acknowledge(alert, button));
+  return button;
 }
 
 export function place(box, hand) {
@@ -164,7 +192,7 @@ export function choices() {
 }
 
 // Ask the server to acknowledge an alert; it knows who asks. Says what the table answered.
-export async function acknowledge(alert, button) {
+async function acknowledge(alert, button) {
   button.disabled = true;
   let said;
   try {
@@ -188,23 +216,21 @@ export async function acknowledge(alert, button) {
   button.after(note);
 }
 
-// An alert in a list. `kept` holds the buttons over a redraw, so that the keyboard's focus stays.
+// An alert in a list.
 export function alertItem(alert, { link = false } = {}) {
-  const parts = [
+  const said = wording(alert);
+  return el(
+    "li",
+    { class: `alert ${alert.severity}`, "data-alert": `${alert.table}#${alert.id}` },
     el("span", { class: `severity ${alert.severity}` }, say(`severity.${alert.severity}`)),
     el("time", { datetime: alert.at ?? "" }, clock(alert.at)),
     link ? el("a", { href: tableURL(alert.table) }, decodeURIComponent(alert.table.split("/").at(-1))) : null,
     alert.box ? el("span", {}, place(alert.box, alert.hand)) : null,
-    el("span", { class: "text", lang: alert.lang }, alert.text),
+    el("span", { class: "text", lang: said.lang }, said.text),
     alert.favours !== "none" ? el("span", { class: "favours" }, say(`favours.${alert.favours}`)) : null,
-    el("span", { class: "remedy", lang: alert.lang }, alert.remedy.text, alert.remedy.cite ? ` (${alert.remedy.cite})` : ""),
-  ];
-  if (page.member) {
-    const button = el("button", { type: "button", class: "ack" }, say("word.ack"));
-    button.addEventListener("click", () => acknowledge(alert, button));
-    parts.push(button);
-  }
-  return el("li", { class: `alert ${alert.severity}`, "data-alert": `${alert.table}#${alert.id}` }, ...parts);
+    el("span", { class: "remedy", lang: said.remedyLang }, said.remedy),
+    ackButton(alert),
+  );
 }
 
 // Redraw a list by its keys: what stays is not made anew, so that focus and a pressed button stay too.

@@ -72,7 +72,7 @@ async function show(table) {
   put(next, table.told?.next ? `${say("word.next", { what: table.told.next })}` : "");
   list(also, table.told?.also ?? []);
   list(warnings, suspended ? [] : table.alerts.slice(-2).map((alert) => alert.text));
-  announce(suspended ? `${what.textContent} ${remedy.textContent}` : [...(table.told?.also ?? []), now.textContent].join(". "));
+  announce(suspended ? "" : [...(table.told?.also ?? []), now.textContent].join(". ")); // an error is announced by its role
   fitted();
 }
 

@@ -1,6 +1,6 @@
 // The pit: every table at a glance, and what is open at any of them, the oldest first.
 
-import { alertItem, announce, banner, choices, el, follow, learn, redraw, say, tableURL } from "./common.js";
+import { alertItem, announce, banner, choices, el, face, follow, learn, redraw, say, tableURL, wording } from "./common.js";
 
 const main = document.getElementById("page");
 const heading = el("h2");
@@ -13,12 +13,6 @@ main.append(el("section", { class: "grid" }, empty, tables), el("aside", {}, hea
 const rows = new Map();
 const greys = new Map();
 let known = "";
-
-function face(code) {
-  if (code === "??") return el("span", { class: "card suit-none" }, "?");
-  const suit = { C: "♣", D: "♦", H: "♥", S: "♠" }[code[1]];
-  return el("span", { class: `card suit-${code[1].toLowerCase()}` }, `${code[0] === "T" ? "10" : code[0]}${suit}`);
-}
 
 function tile(row) {
   const critical = row.alerts.filter((alert) => alert.severity === "critical").length;
@@ -56,7 +50,7 @@ function draw() {
   heading.textContent = `${say("word.alerts")}${open.length ? ` (${open.length})` : ""}`;
   const names = open.map((alert) => `${alert.table}#${alert.id}`).join(" ");
   const fresh = open.filter((alert) => !known.split(" ").includes(`${alert.table}#${alert.id}`));
-  if (fresh.length && known !== "-") announce(fresh.map((alert) => `${say("word.table")} ${decodeURIComponent(alert.table.split("/").at(-1))}: ${alert.text}`).join(". "));
+  if (fresh.length && known !== "-") announce(fresh.map((alert) => `${say("word.table")} ${decodeURIComponent(alert.table.split("/").at(-1))}: ${wording(alert).text}`).join(". "));
   known = names;
   shade();
 }

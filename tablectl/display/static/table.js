@@ -1,7 +1,7 @@
 // The table's page: the felt as it stands, seen from the players' side, the dealer above. Box 1 is on the dealer's left.
 
 import { HEIGHT, WIDTH, card } from "./cards.js";
-import { alertItem, announce, banner, choices, clock, el, follow, learn, money, page, place, redraw, say, svg, tableURL } from "./common.js";
+import { alertItem, announce, banner, choices, clock, el, follow, learn, money, place, redraw, say, svg, tableURL } from "./common.js";
 
 const main = document.getElementById("page");
 const root = document.documentElement;
@@ -156,7 +156,7 @@ function show(table) {
   facts.replaceChildren(
     el("span", { class: `phase ${table.phase}` }, say(`phase.${table.phase}`)),
     ` ${say("word.round")} ${table.round} · ${table.house} · ${clock(table.at)} UTC `,
-    ...down.map(([name, device]) => el("span", { class: "down" }, `${say("word.devices_down")}: ${say(`device.${name}`)} (${device.why}) `)),
+    ...down.map(([name, device]) => el("span", { class: "down" }, `${say("word.devices_down")}: ${say(`device.${name}`)} `, el("span", { lang: "en" }, `(${device.why})`))),
     el("a", { href: tableURL(table.path, "/dealer") }, say("word.dealer")),
   );
   root.toggleAttribute("data-error", table.phase === "suspended");
@@ -167,7 +167,7 @@ function show(table) {
   noAlerts.textContent = table.alerts.length ? "" : say("word.no_alerts");
   redraw(alerts, table.alerts, (alert) => String(alert.id), (alert) => alertItem(alert));
   redraw(rounds, table.rounds, (one) => String(one.number), roundItem);
-  announce(said);
+  announce(said, table.lang);
 }
 
 await learn(root.lang);
