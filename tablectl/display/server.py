@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -34,10 +33,10 @@ from tablectl.display.hub import Hub, Kind, Reader
 from tablectl.display.ledgers import Found, Ledgers, on_record
 from tablectl.display.records import Record, heard_record
 from tablectl.display.subscription import Subscription
+from tablectl.display.typed import time_of
 from tablectl.display.view import path_of
 from tablectl.display.words import Words, best
 from tablectl.errors import ConfigError, LedgerError
-from tablectl.instants import canonical, from_micros, to_micros
 from tablectl.ledger.pin import TableName
 from tablectl.texts import languages
 
@@ -54,10 +53,6 @@ TICK_SECONDS: Final = 15.0
 LONGEST_BODY: Final = 4096
 WRONG_TOKEN_SECONDS: Final = 0.5
 _YEAR: Final = 365 * 24 * 3600
-_DAY: Final = 24 * 3600 * 1_000_000
-_CLOCK: Final = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?", re.ASCII)
-_NO_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(Z|[+-]\d\d:\d\d)?", re.ASCII)
-_ZONED: Final = re.compile(r"(Z|z|[+-]\d\d:\d\d)$", re.ASCII)
 
 
 class _Ack(msgspec.Struct, forbid_unknown_fields=True):
@@ -221,8 +216,8 @@ class Display:
         return RedirectResponse(f"/surveillance/round/{path_of(name)}/{found.number}{ledger}", 303)
 
     async def _at(self, name: TableName, typed: str) -> Found | None:
-        """What was on at a time, with or without date (then the last time that it was so late), seconds and zone (then UTC)."""
-        at = _time(typed, now=time.time())
+        """What was on at a time that a person typed."""
+        at = time_of(typed, now=time.time_ns() // 1000)
         if at is None:
             return None
         if self._ledgers is not None:
@@ -383,24 +378,6 @@ def application(display: Display, subscription: Subscription | None = None) -> A
     handlers: Mapping[int, object] = dict.fromkeys((400, 403, 404, 405, 413), display.not_found)
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
     return Guard(app, display.access, now=lambda: int(time.time()))
-
-
-def _time(typed: str, *, now: float) -> str | None:
-    """The canonical form of a time as people type it; None for what is none."""
-    text = typed.strip().replace(" ", "T", 1)
-    if _CLOCK.fullmatch(text):
-        text = f"{time.strftime('%Y-%m-%d', time.gmtime(now))}T{text}"
-    if _NO_SECONDS.fullmatch(text):
-        text = f"{text[:16]}:00{text[16:]}"
-    if not _ZONED.search(text):
-        text += "Z"
-    try:
-        at = canonical(text)
-        if _CLOCK.fullmatch(typed.strip()) and to_micros(at) > now * 1_000_000:
-            at = from_micros(to_micros(at) - _DAY)
-    except ValueError:
-        return None
-    return at
 
 
 def _answer(answer: Answer, code: int) -> Response:

@@ -8,6 +8,7 @@ was: that costs nothing, changes nothing, needs no right to write, and has to be
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -30,6 +31,9 @@ ANSWER_SECONDS: Final = 4.0
 CONNECT_SECONDS: Final = 5.0
 FIRST_RETRY, LAST_RETRY = 0.2, 3.0
 NOWHERE: Final = "tablectl/v1/-/-/-/nothing"
+_SILENT: Final = logging.getLogger("tablectl.display.broker")
+_SILENT.setLevel(logging.CRITICAL + 1)
+"""The library's own complaints, such as of an answer to a question that was given up. What is amiss, we see and tell ourselves."""
 QUEUED: Final = 50_000
 """Messages that may wait to be taken in. More cannot come together but from a broker gone wrong."""
 
@@ -107,6 +111,7 @@ class Subscription:
             keepalive=15,
             tls_context=context,
             max_queued_incoming_messages=QUEUED,
+            logger=_SILENT,
         )
 
     async def _listen(self, client: aiomqtt.Client) -> None:

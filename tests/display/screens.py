@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -149,6 +151,7 @@ class Stream:
     def __init__(self, netloc: str, path: str, headers: dict[str, str]) -> None:
         self._connection = http.client.HTTPConnection(netloc, timeout=30)
         self._connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        self._socket = self._connection.sock
         self.answer = self._connection.getresponse()
         self.events: list[Event] = []
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -158,9 +161,9 @@ class Stream:
         return self
 
     def __exit__(self, *_: object) -> None:
-        sock = self._connection.sock
-        if sock is not None:
-            sock.close()
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread that reads would keep us until the next beat
+        self._thread.join(5)
         self.answer.close()
         self._connection.close()
 
@@ -222,6 +225,7 @@ class LiveTelling:
 
     def __init__(self, broker: Broker, trust: Trust, name: TableName = NAME) -> None:
         self.telling = Telling(name=name)
+        self.path = self.telling.path
         self.seen: list[Observation] = []
         self._teller = Teller(broker)
         shown = None

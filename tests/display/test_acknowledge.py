@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,18 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tablectl.cli.main import run
 from tablectl.display.access import COOKIE, MEMBER_SECONDS, Access
 from tablectl.display.people import Member, digest_of
 from tablectl.mqtt.identity import Person, Trust
 from tablectl.observations import Ack
 from tests.broker import Broker
-from tests.display.screens import PATH, Answer, LiveTelling, Screens, eventually
+from tests.display.screens import Answer, LiveTelling, Screens, eventually
 from tests.display.test_view import DREW, ILLEGAL
-from tests.display.told import NAME
+from tests.display.told import NAME, another
 from tests.tls_broker import TlsBroker
 
+NOWHERE = "hall/main/t%207"
 READ = "read-only-token-0123456789"
 CHIEF = "chief-token-0123456789abcdef"
 KEY = Ed25519PrivateKey.generate()
@@ -36,30 +37,31 @@ def private(path: Path, text: str | bytes) -> Path:
     return path
 
 
-@pytest.fixture
-def people(tmp_path: Path) -> Path:
-    private(tmp_path / "chief7.pem", KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("people")
+    private(folder / "chief7.pem", KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     digest = hashlib.sha256(CHIEF.encode()).hexdigest()
     text = f'[[people]]\nname = "CHIEF7"\nuser = "anna.k"\ntoken_sha256 = "{digest}"\nsign = "chief7.pem"\n'
-    return private(tmp_path / "people.toml", text)
+    return private(folder / "people.toml", text)
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    with Broker(tmp_path / "broker") as made:
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with Broker(tmp_path_factory.mktemp("broker")) as made:
         yield made
 
 
 @pytest.fixture
 def table(broker: Broker) -> Iterator[LiveTelling]:
-    with LiveTelling(broker, SIGNED) as made:
+    with LiveTelling(broker, SIGNED, another()) as made:
         made.feed(*ILLEGAL)
         yield made
 
 
-@pytest.fixture
-def screens(broker: Broker, table: LiveTelling, people: Path, tmp_path: Path) -> Iterator[Screens]:
-    token = private(tmp_path / "token", READ + "\n")
+@pytest.fixture(scope="module")
+def screens(broker: Broker, people: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
+    token = private(tmp_path_factory.mktemp("token") / "token", READ + "\n")
     with Screens(broker.url, "--token", str(token), "--people", str(people)) as made:
         yield made
 
@@ -73,21 +75,21 @@ def signed_in(screens: Screens, token: str = CHIEF) -> str:
     return cookie.partition(";")[0]
 
 
-def ack(screens: Screens, alert: int, **headers: str) -> Answer:
-    return screens.post("/ack", {"table": PATH, "alert": alert}, **headers)
+def ack(screens: Screens, table: LiveTelling, alert: int, **headers: str) -> Answer:
+    return screens.post("/ack", {"table": table.path, "alert": alert}, **headers)
 
 
-def open_alert(screens: Screens, **headers: str) -> int:
+def open_alert(screens: Screens, table: LiveTelling, **headers: str) -> int:
     with screens.stream("/events/alerts", **headers) as page:
-        found: int = page.wait("alert", lambda alert: alert["open"])["id"]
+        found: int = page.wait("alert", lambda alert: alert["table"] == table.path and alert["open"])["id"]
         return found
 
 
 def test_who_has_no_token_sees_nothing(screens: Screens) -> None:
-    for path in ("/", f"/table/{PATH}", "/surveillance"):
+    for path in ("/", f"/table/{NOWHERE}", "/surveillance"):
         answer = screens.get(path)
         assert (answer.code, answer.headers["location"].split("?")[0]) == (303, "/sign-in")
-    for path in ("/events/all", f"/events/table/{PATH}", "/words/fr"):
+    for path in ("/events/all", f"/events/table/{NOWHERE}", "/words/fr"):
         assert screens.get(path).code == 401
         assert screens.get(path, authorization="Bearer wrong").code == 401
         assert screens.get(path, cookie=f"{COOKIE}=x.y").code == 401
@@ -97,22 +99,22 @@ def test_who_has_no_token_sees_nothing(screens: Screens) -> None:
 
 def test_a_reader_sees_all_and_acknowledges_nothing(screens: Screens, table: LiveTelling) -> None:
     cookie = signed_in(screens, READ)
-    alert = open_alert(screens, cookie=cookie)
-    answer = ack(screens, alert, cookie=cookie)
+    alert = open_alert(screens, table, cookie=cookie)
+    answer = ack(screens, table, alert, cookie=cookie)
     assert (answer.code, answer.json) == (401, {"done": False, "reason": "sign_in", "detail": "", "by": ""})
-    assert ack(screens, alert, authorization=f"Bearer {READ}").code == 401
+    assert ack(screens, table, alert, authorization=f"Bearer {READ}").code == 401
     assert table.seen == []
 
 
 def test_a_supervisor_acknowledges_by_name_and_the_table_says_so(screens: Screens, table: LiveTelling) -> None:
     cookie = signed_in(screens)
-    alert = open_alert(screens, cookie=cookie)
+    alert = open_alert(screens, table, cookie=cookie)
     with screens.stream("/events/alerts", cookie=cookie) as page:
-        answer = ack(screens, alert, cookie=cookie)
+        answer = ack(screens, table, alert, cookie=cookie)
         assert (answer.code, answer.json["done"], answer.json["by"]) == (200, True, "CHIEF7")
-        page.wait("alert", lambda one: one["id"] == alert and not one["open"])
+        page.wait("alert", lambda one: (one["table"], one["id"], one["open"]) == (table.path, alert, False))
     assert [(seen.by, seen.alert) for seen in table.seen if isinstance(seen, Ack)] == [("CHIEF7", alert)]
-    again = ack(screens, alert, cookie=cookie)
+    again = ack(screens, table, alert, cookie=cookie)
     assert (again.code, again.json["reason"]) == (409, "no_such_alert")
 
 
@@ -120,8 +122,8 @@ def test_an_alert_that_needs_a_ruling_is_not_acknowledged_away(screens: Screens,
     table.feed(*DREW[len(ILLEGAL) - 1 :])
     cookie = signed_in(screens)
     with screens.stream("/events/alerts", cookie=cookie) as page:
-        alert = page.wait("alert", lambda one: one["code"] == "dealer.drew_on_17")["id"]
-    assert ack(screens, alert, cookie=cookie).json["reason"] == "needs_ruling"
+        alert = page.wait("alert", lambda one: one["table"] == table.path and one["code"] == "dealer.drew_on_17")["id"]
+    assert ack(screens, table, alert, cookie=cookie).json["reason"] == "needs_ruling"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_an_alert_that_needs_a_ruling_is_not_acknowledged_away(screens: Screens,
 def test_another_sites_page_cannot_acknowledge_for_who_is_signed_in(
     screens: Screens, table: LiveTelling, headers: dict[str, str]
 ) -> None:
-    assert ack(screens, 1, cookie=signed_in(screens), **headers).code == 403
+    assert ack(screens, table, 1, cookie=signed_in(screens), **headers).code == 403
     assert screens.ask("POST", "/ack", b"{}", **{"content-type": "application/json", "cookie": signed_in(screens)}).code == 403
     assert table.seen == []
 
@@ -147,26 +149,26 @@ def test_another_sites_page_cannot_acknowledge_for_who_is_signed_in(
     "body",
     [
         {},
-        {"table": PATH},
-        {"table": PATH, "alert": "1"},
+        {"table": NOWHERE},
+        {"table": NOWHERE, "alert": "1"},
         {"table": "x", "alert": 1},
-        {"table": PATH, "alert": 1, "do": "burn"},
+        {"table": NOWHERE, "alert": 1, "do": "burn"},
         [],
     ],
 )
 def test_nothing_else_can_be_asked_for(screens: Screens, table: LiveTelling, body: Any) -> None:
     assert screens.post("/ack", body, cookie=signed_in(screens)).code == 400
     assert screens.post("/ack", {"table": "a/b/c", "alert": 1}, cookie=signed_in(screens)).code == 404
-    assert screens.post("/ack", {"table": PATH, "alert": 1, "x": "y" * 10_000}, cookie=signed_in(screens)).code == 413
+    assert screens.post("/ack", {"table": NOWHERE, "alert": 1, "x": "y" * 10_000}, cookie=signed_in(screens)).code == 413
     assert table.seen == []
 
 
 def test_a_table_that_does_not_know_the_person_refuses(broker: Broker, people: Path) -> None:
     other = Trust({"CHIEF7": Person("CHIEF7", frozenset({"ack"}), Ed25519PrivateKey.generate().public_key())})
-    with LiveTelling(broker, other) as table, Screens(broker.url, "--people", str(people)) as screens:
+    with LiveTelling(broker, other, another()) as table, Screens(broker.url, "--people", str(people)) as screens:
         table.feed(*ILLEGAL)
-        alert = open_alert(screens)
-        answer = ack(screens, alert, authorization=f"Bearer {CHIEF}")
+        alert = open_alert(screens, table)
+        answer = ack(screens, table, alert, authorization=f"Bearer {CHIEF}")
         assert (answer.code, answer.json["reason"]) == (409, "bad_signature")
         assert table.seen == []
 
@@ -191,11 +193,11 @@ def test_the_proxys_word_is_who_it_is(broker: Broker, table: LiveTelling, people
         assert screens.get("/").code == 403
         assert screens.get("/", x_remote_user="").code == 403
         assert screens.get("/", x_remote_user="guest").code == 200
-        eventually(lambda: screens.get("/pit/main", x_remote_user="guest").code == 200)
-        alert = open_alert(screens, x_remote_user="guest")
-        refused = ack(screens, alert, x_remote_user="guest")
+        eventually(lambda: screens.get(f"/table/{table.path}", x_remote_user="guest").code == 200)
+        alert = open_alert(screens, table, x_remote_user="guest")
+        refused = ack(screens, table, alert, x_remote_user="guest")
         assert (refused.code, refused.json["reason"]) == (403, "not_a_member")
-        assert ack(screens, alert, x_remote_user="anna.k").json["done"]
+        assert ack(screens, table, alert, x_remote_user="anna.k").json["done"]
         assert [seen.by for seen in table.seen if isinstance(seen, Ack)] == ["CHIEF7"]
 
 
@@ -221,7 +223,7 @@ def test_the_broker_vouches_and_the_display_itself_may_write_nothing(tmp_path: P
             with screens.stream("/events/alerts") as alerts:
                 table.feed({"event": "decision", "box": 3, "hand": 1, "action": "surrender"})
                 alert = alerts.wait("alert", lambda one: one["open"])["id"]
-            answer = ack(screens, alert, authorization=f"Bearer {CHIEF}")
+            answer = ack(screens, table, alert, authorization=f"Bearer {CHIEF}")
             assert (answer.code, answer.json["done"], answer.json["by"]) == (200, True, "CHIEF7"), answer.body
             assert [seen.by for seen in table.seen if isinstance(seen, Ack)] == ["CHIEF7"]
             host, port = "localhost", str(broker.port)
@@ -262,18 +264,20 @@ def test_the_broker_vouches_and_the_display_itself_may_write_nothing(tmp_path: P
         ),
     ],
 )
-def test_a_list_of_people_that_makes_no_sense_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_list_of_people_that_makes_no_sense_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
     path = private(tmp_path / "people.toml", text)
-    assert said in refused("--people", str(path), code=4)
+    assert said in refused(capsys, "--people", str(path), code=4)
 
 
-def test_secrets_that_everybody_may_read_are_refused(tmp_path: Path) -> None:
+def test_secrets_that_everybody_may_read_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = private(tmp_path / "token", READ)
     path.chmod(0o644)
-    assert "may be read by everybody" in refused("--token", str(path), code=4)
+    assert "may be read by everybody" in refused(capsys, "--token", str(path), code=4)
     path.chmod(0o600)
     path.write_text("short")
-    assert "is no token" in refused("--token", str(path), code=4)
+    assert "is no token" in refused(capsys, "--token", str(path), code=4)
 
 
 @pytest.mark.parametrize(
@@ -288,16 +292,15 @@ def test_secrets_that_everybody_may_read_are_refused(tmp_path: Path) -> None:
         (["--mqtt", "http://x"], "no broker address"),
     ],
 )
-def test_a_command_line_that_makes_no_sense(options: list[str], said: str) -> None:
-    assert said in refused(*options, code=2)
+def test_a_command_line_that_makes_no_sense(capsys: pytest.CaptureFixture[str], options: list[str], said: str) -> None:
+    assert said in refused(capsys, *options, code=2)
 
 
-def refused(*options: str, code: int) -> str:
-    command = [sys.executable, "-m", "tablectl", "display", "--listen", "127.0.0.1:0", *options]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
-    assert ended.returncode == code, ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
-    return ended.stderr
+def refused(capsys: pytest.CaptureFixture[str], *options: str, code: int) -> str:
+    assert run(["display", "--listen", "127.0.0.1:0", *options]) == code
+    told = capsys.readouterr().err
+    assert len(told.splitlines()) == 1
+    return told
 
 
 # Cookies

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
 
 from tablectl.display.heard import Heard
+from tablectl.display.view import path_of
 from tablectl.game.table import Table
 from tablectl.game.view import encode as encode_view
 from tablectl.houses import rules
@@ -18,7 +20,7 @@ from tablectl.mqtt.messages import Message, Messages
 from tablectl.notices import encode
 from tablectl.observations import Observation, decode
 
-__all__ = ["BEGINS", "NAME", "SPLIT", "Telling", "hears"]
+__all__ = ["BEGINS", "NAME", "SPLIT", "Telling", "Told", "another", "hears"]
 
 NAME = TableName("hall", "main", "t 7")
 BEGINS = to_micros("2026-11-30T06:00:00Z")
@@ -35,6 +37,15 @@ SPLIT: list[dict[str, Any]] = [
 """Box 1 has a blackjack, box 3 has split eights; the observations of a round at a French table."""
 
 
+_NUMBERS = count(8)
+
+
+def another() -> TableName:
+    """A table, alone in its pit, of which no test has heard yet."""
+    number = next(_NUMBERS)
+    return TableName("hall", f"pit {number}", f"t {number}")
+
+
 class Told(NamedTuple):
     """A message, and the channel on which it came."""
 
@@ -43,13 +54,15 @@ class Told(NamedTuple):
 
 
 class Telling:
-    """A table that tells all it says. `prompts` are the texts that the dealer was told."""
+    """A table that tells all it says. `begins` is what it told when it began."""
 
     def __init__(self, house: str = "fr", name: TableName = NAME, session: str = "0123456789abcdef") -> None:
         loaded = rules.load(house)
         self.table = Table(loaded.house)
-        self._name = name
+        self.name = name
+        self.path = path_of(name)
         self._messages = Messages(name, session)
+        self.begins: list[Told] = []
         self._seq = 1
         self._at = BEGINS
         self.pin = encode_pin(
@@ -58,6 +71,10 @@ class Telling:
 
     def begin(self) -> Iterator[Told]:
         """What a broker retains of it."""
+        self.begins = [*self._retained()]
+        yield from self.begins
+
+    def _retained(self) -> Iterator[Told]:
         yield Told("info", self._messages.of_pin(1, self.pin))
         yield Told("status", self.presence("online"))
         yield Told("state", self._messages.of_state(self._seq, encode_view(self.table)))

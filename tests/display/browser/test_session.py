@@ -65,7 +65,7 @@ FELT = {
     34: {1: "Assurance 5,00"},
 }
 """By what was dealt: what the felt of the table's page says of a box, to who cannot see it."""
-OUTSIDE = """() => [document.scrollingElement, ...document.querySelectorAll("main, main *")].filter(node => {
+OUTSIDE = """() => [document.scrollingElement, ...document.querySelectorAll("main, main *:not(.unseen)")].filter(node => {
     const box = node.getBoundingClientRect();
     const cuts = getComputedStyle(node).overflowY !== "visible";
     const scrolls = cuts && (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1);
