@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from tablectl.felt.read import Seen
 
 __all__ = ["felt"]
+
+MOST = 20_000_000
+"""Pixels that are looked at in one go: more than twice a 4K camera's; they take a gigabyte."""
 
 
 @click.group(epilog="\b\nExample:\n  tablectl felt read table.jpg --overlay seen.png")
@@ -54,39 +58,97 @@ def read(
 
     A card whose face is not certain is `??`. The polygon is where the card should lie, in pixels, from its upper left clockwise;
     of a fanned card only the index may show. Without a scale, cards of any size are looked for, which is slower and less sure.
-    Exit code 1 if a picture could not be read; the others are.
+    A picture that its camera turned is upright, the polygons too. Exit code 1 if a picture could not be read; the others are.
     """
     if px_per_mm is not None and not 0.2 <= px_per_mm <= 50:
         raise UsageError("--px-per-mm is from 0.2 to 50")
     if calibration is None and camera is not None:
         raise UsageError("--camera names one of a calibration's: give --calibration too")
+    paths, bad = _paths(images)
+    drawn = _drawn(overlay, paths)
+    known, camera = _calibrated(calibration, camera)
     from tablectl.felt.marking import marked  # OpenCV and the networks take a moment: only where they are used
     from tablectl.felt.read import read_picture
     from tablectl.felt.sources import read_picture as load
     from tablectl.felt.sources import write_picture
 
-    known, camera = _calibrated(calibration, camera)
-    paths, bad = _paths(images)
-    if overlay is not None and len(paths) > 1:
-        overlay.mkdir(parents=True, exist_ok=True)
     for path in paths:
         try:
             picture = load(path)
-            cards = read_picture(picture, px_per_mm or _scale(known, camera, picture, path))
-            if overlay is not None:
-                write_picture(overlay / f"{path.stem}.png" if overlay.is_dir() else overlay, marked(picture, cards))
+            scale = px_per_mm or _scale(known, camera, picture, path)
+            _require_room(picture, scale, path)
+            cards = read_picture(picture, scale)
+            if as_json:
+                told = [_told(card, known, camera) for card in cards]
+                click.echo(json.dumps({"file": _text(path), "cards": told}, separators=(",", ":")))
+            else:
+                click.echo(f"{path}: " + (" ".join(card.card.value for card in cards) or "no cards"))
+            if path in drawn:
+                write_picture(drawn[path], marked(picture, cards))
         except InputError as error:
             say(str(error))
             bad = True
-            continue
-        except OSError as error:
-            raise InputError(error.strerror or str(error), where=str(overlay)) from error
-        if as_json:
-            told = [_told(card, known, camera) for card in cards]
-            click.echo(json.dumps({"file": str(path), "cards": told}, separators=(",", ":")))
-        else:
-            click.echo(f"{path}: " + (" ".join(card.card.value for card in cards) or "no cards"))
+        except OSError:  # stdout is gone
+            raise
+        except Exception as fault:  # whatever a picture did to the networks: the others are read
+            say(f"{_text(path)}: cannot be read, is there memory enough? {type(fault).__name__}: {str(fault)[:80]}")
+            bad = True
     return 1 if bad else 0
+
+
+def _text(path: Path) -> str:
+    """A path as text that any reader of JSON takes: bytes that are none are shown as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _drawn(overlay: Path | None, paths: Sequence[Path]) -> dict[Path, Path]:
+    """Where each picture's overlay goes. Raises `UsageError` for what would write over a picture, and where nothing can go."""
+    if overlay is None or not paths:
+        return {}
+    from tablectl.felt.sources import SUFFIXES
+
+    if len(paths) == 1 and not os.path.isdir(overlay):
+        if overlay.suffix.lower() not in SUFFIXES:
+            raise UsageError("name it .png or .jpg", where=str(overlay), field="--overlay")
+        made = {paths[0]: overlay}
+    else:
+        try:
+            overlay.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = "is no folder; the overlays of several pictures go into one" if os.path.exists(overlay) else error.strerror
+            raise UsageError(f"{why}", where=str(overlay), field="--overlay") from None
+        made, taken = {}, set()
+        for path in dict.fromkeys(paths):
+            name, number = path.stem, 1
+            while name in taken:  # pictures of one name, from several folders
+                number += 1
+                name = f"{path.stem}-{number}"
+            taken.add(name)
+            made[path] = overlay / f"{name}.png"
+    pictures = {_identity(path) for path in made if os.path.exists(path)}
+    for target in made.values():
+        if os.path.exists(target) and _identity(target) in pictures:
+            raise UsageError("is one of the pictures: it would be written over", where=str(target), field="--overlay")
+    return made
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from another, whatever names and links it has."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def _require_room(picture: Any, px_per_mm: float | None, path: Path) -> None:
+    """Raise `InputError` for a picture that, brought to the scale that the reader wants, would take many gigabytes."""
+    from tablectl.felt.find import WORKING_SCALE
+
+    pixels = picture.shape[0] * picture.shape[1] * (WORKING_SCALE / px_per_mm) ** 2 if px_per_mm else 0
+    if pixels > MOST:
+        raise InputError(
+            f"at {px_per_mm:.3g} px/mm it shows {picture.shape[1] / px_per_mm / 1000:.1f} m by "
+            f"{picture.shape[0] / px_per_mm / 1000:.1f} m of felt: more than can be looked at",
+            where=str(path),
+        )
 
 
 def _told(card: Seen, known: Calibration | None, camera: str | None) -> dict[str, Any]:
@@ -134,7 +196,7 @@ def _paths(images: Sequence[Path]) -> tuple[list[Path], bool]:
     bad = False
     for image in images:
         try:
-            paths += folder_pictures(image) if image.is_dir() else [image]
+            paths += folder_pictures(image) if os.path.isdir(image) else [image]
         except InputError as error:
             say(str(error))
             bad = True

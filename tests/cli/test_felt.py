@@ -1,6 +1,7 @@
 """`tablectl felt read`: cards out of picture files, and what it says of files that are no such thing."""
 
 import json
+import os
 import struct
 import subprocess
 import zlib
@@ -85,12 +86,21 @@ def _huge_png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
 
 
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 100 100\n%%EndComments\n(x) show\n"
+
+
 def _bad_files(felt: Any) -> dict[str, bytes]:
     whole = cv2.imencode(".jpg", felt)[1].tobytes()
-    return {"short.jpg": whole[: len(whole) // 2], "huge.png": _huge_png(), "words.png": b"no picture", "nothing.jpg": b""}
+    return {
+        "short.jpg": whole[: len(whole) // 2],
+        "huge.png": _huge_png(),
+        "words.png": b"no picture",
+        "nothing.jpg": b"",
+        "printed.jpg": POSTSCRIPT,  # a picture library would have an interpreter run it
+    }
 
 
-@pytest.mark.parametrize("name", ["short.jpg", "huge.png", "words.png", "nothing.jpg", "missing.png"])
+@pytest.mark.parametrize("name", ["short.jpg", "huge.png", "words.png", "nothing.jpg", "printed.jpg", "missing.png"])
 def test_a_bad_file_is_said_in_one_line_and_the_others_are_read(name: str, felt: Any, tablectl: Command, tmp_path: Path) -> None:
     data = _bad_files(felt).get(name)
     if data is not None:
@@ -100,6 +110,72 @@ def test_a_bad_file_is_said_in_one_line_and_the_others_are_read(name: str, felt:
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"tablectl: {name}: ")
     assert [json.loads(out)["file"] for out in result.stdout.splitlines()] == ["felt.png"]
+
+
+def test_what_would_keep_one_waiting_or_has_no_end_is_no_file(felt: Any, tablectl: Command, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "loop.jpg").symlink_to("loop.jpg")
+    result = tablectl("felt", "read", "pipe.jpg", "/dev/zero", "felt.png", "loop.jpg", "--json")
+    assert result.returncode == 1
+    assert result.stderr.splitlines() == [
+        "tablectl: pipe.jpg: is no file",
+        "tablectl: /dev/zero: is no file",
+        "tablectl: loop.jpg: Too many levels of symbolic links",
+    ]
+    assert [json.loads(out)["file"] for out in result.stdout.splitlines()] == ["felt.png"]
+
+
+@pytest.mark.parametrize(
+    ("options", "target"),
+    [
+        (["felt.png", "--overlay", "felt.png"], "felt.png"),
+        (["felt.png", "--overlay", "link.png"], "link.png"),
+        (["felt.png", "other.jpg", "--overlay", "."], "felt.png"),
+        (["felt.png", "--overlay", "."], "felt.png"),
+    ],
+)
+def test_an_overlay_is_never_written_over_a_picture(
+    options: list[str], target: str, felt: Any, tablectl: Command, tmp_path: Path
+) -> None:
+    cv2.imwrite(str(tmp_path / "other.jpg"), felt)
+    (tmp_path / "link.png").symlink_to("felt.png")
+    before = (tmp_path / "felt.png").read_bytes()
+    result = tablectl("felt", "read", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"tablectl: {target}: --overlay: is one of the pictures: it would be written over\n"
+    assert (tmp_path / "felt.png").read_bytes() == before
+
+
+def test_pictures_of_one_name_have_an_overlay_each(felt: Any, tablectl: Command, tmp_path: Path) -> None:
+    (tmp_path / "left").mkdir()
+    cv2.imwrite(str(tmp_path / "left" / "felt.png"), felt[:300])
+    assert tablectl("felt", "read", "felt.png", "left", "--overlay", "seen").returncode == 0
+    shapes = {path.name: cv2.imread(str(path)).shape for path in (tmp_path / "seen").iterdir()}  # type: ignore[union-attr]
+    assert shapes == {"felt.png": (480, 640, 3), "felt-2.png": (300, 640, 3)}
+
+
+def test_an_overlay_that_cannot_be_written_loses_no_card(felt: Any, tablectl: Command) -> None:
+    result = tablectl("felt", "read", "felt.png", "--json", "--overlay", "/proc/seen.png")
+    assert (result.returncode, result.stderr) == (
+        1,
+        "tablectl: /proc/seen.png: cannot be written: No such file or directory\n",
+    )
+    assert len(json.loads(result.stdout)["cards"]) == 3
+    for overlay, words in (("seen.pdf", "name it .png or .jpg"), ("seen", "name it .png or .jpg")):
+        result = tablectl("felt", "read", "felt.png", "--overlay", overlay)
+        assert (result.returncode, result.stderr) == (2, f"tablectl: {overlay}: --overlay: {words}\n")
+
+
+def test_a_scale_at_which_a_picture_would_be_vast_is_refused(felt: Any, tablectl: Command) -> None:
+    result = tablectl("felt", "read", "felt.png", "--px-per-mm", "0.2")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "tablectl: felt.png: at 0.2 px/mm it shows 3.2 m by 2.4 m of felt: more than can be looked at\n"
+
+
+def test_a_name_that_is_no_text_is_told_so_that_any_reader_takes_it(felt: Any, tablectl: Command, tmp_path: Path) -> None:
+    (tmp_path / "felt.png").rename(tmp_path / os.fsdecode(b"felt\xff.png"))
+    result = tablectl("felt", "read", ".", "--json")
+    assert json.loads(result.stdout.encode())["file"] == "felt\\xff.png"
 
 
 def test_a_folder_is_read_picture_by_picture_and_one_without_pictures_is_said(

@@ -7,10 +7,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from tablectl.errors import DeviceError, InputError
 from tablectl.felt.showing import pictures
-from tablectl.felt.sources import is_camera, read_picture, write_picture
+from tablectl.felt.sources import is_camera, put, read_picture, write_picture
 from tests.felt.scene import Picture
 
 PICTURE: Picture = np.random.default_rng(1).integers(0, 255, (120, 160, 3), dtype=np.uint8)
@@ -26,6 +27,47 @@ def test_grey_and_16_bit_pictures_become_8_bits_of_three_colours(tmp_path: Path)
         assert read.dtype == np.uint8
         assert read.shape == (120, 160, 3)
         assert np.abs(read.astype(int) - expected).max() <= 1
+
+
+def test_any_way_of_storing_colours_is_read(tmp_path: Path) -> None:
+    whole = Image.fromarray(np.ascontiguousarray(np.full((12, 16, 3), (204, 51, 0), np.uint8)))
+    for name, mode in (("a.png", "RGBA"), ("b.jpg", "CMYK"), ("c.tif", "LAB"), ("d.png", "P"), ("e.tif", "CMYK")):
+        whole.convert(mode).save(tmp_path / name)
+        assert np.abs(read_picture(tmp_path / name).astype(int) - (0, 51, 204)).max() <= 12, name
+    Image.fromarray(np.array([[0.0, np.nan], [np.inf, 2.0]], np.float32)).save(tmp_path / "f.tif")
+    assert read_picture(tmp_path / "f.tif")[:, :, 0].tolist() == [[0, 0], [0, 255]]
+
+
+def test_a_picture_is_turned_as_its_camera_was_held_and_damaged_words_on_it_do_not_matter(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    image = Image.fromarray(np.ascontiguousarray(PICTURE[:, :, ::-1]))
+    held = Image.Exif()
+    held[0x112] = 6
+    image.save(tmp_path / "held.jpg", exif=held)
+    assert read_picture(tmp_path / "held.jpg").shape == (160, 120, 3)
+    for number, words in enumerate((b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0nonsense", b"Exif\0\0II*\0\x08\0\0\0\xff\xff")):
+        image.save(tmp_path / f"{number}.jpg", exif=words)
+        assert read_picture(tmp_path / f"{number}.jpg").shape == (120, 160, 3)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "there.png").write_bytes(b"before")
+    (tmp_path / "link.png").symlink_to("there.png")
+    write_picture(tmp_path / "link.png", PICTURE)
+    assert (tmp_path / "link.png").is_symlink()
+    assert np.array_equal(read_picture(tmp_path / "there.png"), PICTURE)
+    (tmp_path / "folder").mkdir()
+    for path, why in (
+        ("folder/none/x.png", "No such file"),
+        ("folder", "Is a directory"),
+        ("/dev/full", "No space left"),
+        ("there.png/x.png", "Not a directory"),
+    ):
+        with pytest.raises(InputError, match=f"{path}: cannot be written: {why}"):
+            put(tmp_path / path, bytes(100_000))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link.png", "there.png"]
 
 
 def test_a_truncated_jpeg_is_refused(tmp_path: Path) -> None:
