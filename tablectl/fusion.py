@@ -7,9 +7,10 @@ it wants), is held, and no longer than `HELD`. **The shoe alone**: cards go on w
 **The camera alone**: a card that comes to rest is a `card` with its place, read on the felt; keys wait for what lay there before.
 
 A card at rest is paired with a draw: with one of its face; else with one that the shoe could not read; else with the one draw
-there is, and then the two disagree, which the game stops for. What cannot be told apart yet waits for `DOUBT`. A draw that is
-nowhere to be seen within `MISSING` is missing; a card that no draw explains was moved there from where one like it is gone, or
-just appeared.
+there is, and then the two disagree, which the game stops for. A card that the felt cannot read is the draw that is due where it
+lies, and only a lone draw may lie elsewhere (`UNSURE`); it is let go again when a card is read that fits its draw better. What
+cannot be told apart yet waits for `DOUBT`. A draw that is nowhere to be seen within `MISSING` is missing; a card that no draw
+explains was moved there from where one like it is gone, or just appeared.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ LATE: Final = 1_000_000
 """Microseconds by which a key goes before the card it followed, where only the camera sees the cards: so long it is held."""
 DOUBT: Final = 600_000
 """Microseconds that a card at rest waits until what explains it is known."""
+UNSURE: Final = 800_000
+"""The same of a card that is unread, where all that speaks for a draw, or against every one, is that there is no other."""
 MISSING: Final = 4_000_000
 """Microseconds within which a drawn card comes to rest on the felt."""
 SHOWN: Final = 2_000_000
@@ -85,6 +88,8 @@ class Draw(msgspec.Struct):
     """It was said to be missing."""
     twin: bool = False
     """Another of its face left while no camera looked."""
+    due: Place | None = None
+    """Where the game has it go; None: that is not known before it is seen, since a hand acts."""
 
 
 class Laid(msgspec.Struct):
@@ -100,6 +105,8 @@ class Laid(msgspec.Struct):
     like: int | None = None
     settled: bool = False
     """What it is was found out, or said."""
+    taken: Draw | None = None
+    """The draw that it is taken for though one of the two is unread."""
     told: bool = False
     """It was said not to have been collected."""
 
@@ -154,11 +161,20 @@ class Fusion:
         if not state.camera:
             return None
         times = [draw.at + MISSING for draw in state.draws if self._lost(draw)]
-        times += [laid.at + DOUBT for laid in state.laid if not laid.settled]
+        times += [time for laid in state.laid if not laid.settled and (time := self._judged_at(laid)) is not None]
         times += [gone.at + PICKED for gone in state.gone if not gone.told]
         if state.held:
             times.append(self._held_until())
         return min((max(time, state.now + 1) for time in times), default=None)
+
+    def _judged_at(self, laid: Laid) -> int | None:
+        """When time alone tells what a card is that is not explained yet; None: another card must."""
+        doubt = _doubt(laid)
+        if laid.card is not Card.UNREAD or self.state.now < doubt:
+            return doubt
+        if len(self._open(laid)) > 1:
+            return None
+        return max(doubt, laid.at + HELD)
 
     def take(self, item: Observation | Tracked, at: int | None = None) -> Iterator[Observation]:
         """Take in the next observation, or event of the felt at this time, and give what the table is to take in."""
@@ -214,9 +230,10 @@ class Fusion:
     def _drawn(self, drawn: CardDrawn) -> Iterator[Observation]:
         state = self.state
         state.drawn += 1
-        burned = drawn.to == "burn" or (not state.held and self.due().card == "burn")
+        due = drawn.to or (self.due().card if not state.held else None)
         at = to_micros(drawn.at) if drawn.at is not None else state.now
-        state.draws = [*state.draws[-MOST:], Draw(state.drawn, drawn.card, at, not state.camera, burned)]
+        draw = Draw(state.drawn, drawn.card, at, not state.camera, burned=due == "burn", due=due)
+        state.draws = [*state.draws[-MOST:], draw]
         if state.held or self._must_wait(drawn):
             state.held.append(drawn)
             yield from self._matched()
@@ -259,11 +276,30 @@ class Fusion:
             state.held.pop(0)
             state.emitted += 1
             if laid is None:
+                self._say_due()
                 yield first
             else:
-                yield _with_place(first, laid)
+                yield self._with_place(first, laid)
                 if Card.UNREAD not in (first.card, laid.card) and first.card is not laid.card:
                     yield self._felt("placed", laid, to=None)
+
+    def _with_place(self, drawn: CardDrawn, laid: Laid) -> CardDrawn:
+        """A draw with what the felt adds to it. Where the two name different cards, the shoe's stands until that is ruled on."""
+        if drawn.card is Card.UNREAD:
+            card, source = laid.card, drawn.source if laid.card is Card.UNREAD else CAMERA
+        else:
+            card, source = drawn.card, "both" if laid.card is drawn.card else drawn.source
+        acting = self.due().hand
+        hit = laid.card is Card.UNREAD and acting is not None and acting.box == _box(laid.place)
+        to = None if hit else _where(laid)
+        return msgspec.structs.replace(drawn, card=card, to=to, source=source, crosswise=laid.crosswise)
+
+    def _say_due(self) -> None:
+        """The card that goes on now goes without a word of the felt: where the game has it go is known by now."""
+        draw = next((draw for draw in self.state.draws if draw.number == self.state.emitted), None)
+        if draw is not None and draw.due is None:
+            due = self.due()
+            draw.due = due.card if due.hand is None else BoxPlace(due.hand.box, due.hand.number)
 
     # The felt's
 
@@ -296,6 +332,12 @@ class Fusion:
 
     def _read(self, laid: Laid, event: Read) -> Iterator[Observation]:
         laid.card = event.card
+        taken = laid.taken
+        if taken is not None and Card.UNREAD not in (taken.card, event.card):
+            laid.taken = None
+            if taken.card is not event.card and self._same_as(laid):  # it is another draw than it was taken for
+                self.state.draws = sorted([*self.state.draws, taken], key=lambda draw: draw.number)
+                laid.draw, laid.settled = None, False
         if laid.draw is None:
             yield from self._matched()
         elif laid.draw > self.state.emitted:
@@ -357,33 +399,61 @@ class Fusion:
 
     def _draw_of(self, laid: Laid) -> Draw | None:
         """The draw that a card at rest is, None while that cannot be told, or where there is none."""
-        state = self.state
-        fits = [
-            draw for draw in state.draws if laid.first >= draw.at - EARLY and not (draw.burned and laid.first > draw.at + SHOWN)
-        ]
-        same = [draw for draw in fits if draw.card is laid.card and laid.card is not Card.UNREAD]
-        same.sort(key=lambda draw: (draw.told or draw.burned, abs(laid.first - draw.at - FLIGHT)))
-        open_ = [draw for draw in fits if not draw.told and not draw.burned]
-        patient = state.now < laid.at + DOUBT
+        if laid.card is Card.UNREAD:
+            return self._draw_of_unread(laid)
+        same, open_ = self._same_as(laid), self._open(laid)
+        patient = self.state.now < laid.at + DOUBT
         if same:
             first = same[0]
             unread_before = any(draw.card is Card.UNREAD and draw.number < first.number for draw in open_)
             return None if unread_before and patient else first
-        if laid.card is Card.UNREAD:
-            burned = [draw for draw in fits if draw.burned and laid.place == "dealer"]
-            found = open_ or burned
-            return None if len(found) > 1 and patient else found[0] if found else None
         unread = [draw for draw in open_ if draw.card is Card.UNREAD]
-        if len(unread) == 1:
+        here = [draw for draw in unread if draw.due is None or _one_box(draw.due, laid.place)]
+        if len(unread) == 1 and (here or not patient):
             return unread[0]
         if self._source_of(laid) is not None or not open_:
             return None
-        return None if patient and (len(open_) > 1 or unread) else (unread or open_)[0]
+        here = here or [draw for draw in open_ if draw.due is not None and _one_box(draw.due, laid.place)]
+        return None if patient and (len(open_) > 1 or unread) else (here or unread or open_)[0]
+
+    def _draw_of_unread(self, laid: Laid) -> Draw | None:
+        """The same of a card that the felt cannot read: its place is all there is to go by."""
+        open_ = self._open(laid)
+        here = [draw for draw in open_ if draw.due is not None and _one_box(draw.due, laid.place)]
+        if here:
+            return here[0]
+        acting = self.due().hand
+        if acting is not None and _box(laid.place) == acting.box and open_ and open_[0].due is None:
+            return open_[0]  # a hit, most likely: and that is what it counts as without the felt, too
+        if open_:
+            return open_[0] if len(open_) == 1 and self.state.now >= _doubt(laid) else None
+        fits = (draw for draw in self.state.draws if draw.burned and _fits(draw, laid))
+        return next(fits, None) if laid.place == "dealer" else None
+
+    def _open(self, laid: Laid) -> list[Draw]:
+        """The draws that may lie there, by the time they left the shoe."""
+        return [draw for draw in self.state.draws if _fits(draw, laid) and not (draw.told or draw.burned)]
+
+    def _same_as(self, laid: Laid) -> list[Draw]:
+        """The draws of a card's face that may lie there, the likeliest first: one that an unread card is taken for, too."""
+        taken = (other.taken for other in self.state.laid if other.card is Card.UNREAD and other.taken is not None)
+        same = [draw for draw in (*self.state.draws, *taken) if draw.card is laid.card and _fits(draw, laid)]
+
+        def unlikely(draw: Draw) -> tuple[bool, bool, int]:
+            elsewhere = draw.due is not None and not _one_box(draw.due, laid.place)
+            return (draw.told or draw.burned, elsewhere, abs(laid.first - draw.at - FLIGHT))
+
+        return sorted(same, key=unlikely)
 
     def _paired(self, draw: Draw, laid: Laid) -> Iterator[Observation]:
         state = self.state
-        state.draws.remove(draw)
+        if draw in state.draws:
+            state.draws.remove(draw)
+        else:  # an unread card was taken for it
+            was = next(other for other in state.laid if other.taken is draw)
+            was.taken, was.draw, was.settled, was.at = None, None, False, state.now
         laid.settled = True
+        laid.taken = draw if Card.UNREAD in (draw.card, laid.card) else None
         if draw.burned and not isinstance(laid.place, BoxPlace):
             return
         if draw.unwatched:
@@ -396,12 +466,13 @@ class Fusion:
         if draw.number > state.emitted:
             yield from self._released()
         else:
-            yield self._felt("placed", laid, to=laid.place, crosswise=laid.crosswise)
+            yield self._felt("placed", laid, to=_where(laid), crosswise=laid.crosswise)
 
     def _source_of(self, laid: Laid) -> Laid | None:
-        """The card of this face that is gone from elsewhere, where there is one."""
+        """The card of this face that is gone from elsewhere, where there is one; of an unread card, the one its box lost."""
         if laid.card is Card.UNREAD:
-            return None
+            lost = [gone.laid for gone in self.state.gone if _one_box(gone.laid.place, laid.place) and not gone.told]
+            return lost[0] if len(lost) == 1 else None
         gone = [gone.laid for gone in self.state.gone if gone.laid.card is laid.card]
         return gone[-1] if gone else next((other for other in self.state.laid if other.id == laid.like), None)
 
@@ -419,9 +490,22 @@ class Fusion:
         for draw in state.draws:
             if self._lost(draw) and state.now >= draw.at + MISSING:
                 draw.told = True
+                if (like := self._mistaken(draw)) is not None:
+                    like.draw, like.first = draw.number, draw.at
+                    yield self._felt("placed", like, to=_where(like))
+                    continue
                 ago = max(0, state.emitted - draw.number)
                 yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=ago)
         yield from self._picked_up()
+
+    def _mistaken(self, draw: Draw) -> Laid | None:
+        """The card that is one like it for who follows: laid where the other, an older draw of its face, has been collected."""
+        gone = {_box(gone.laid.place) for gone in self.state.gone}
+        for laid in self.state.laid:
+            older = laid.draw is not None and laid.draw < draw.number
+            if laid.card is draw.card and older and _box(laid.place) in gone and draw.due is not None:
+                return laid if _one_box(draw.due, laid.place) else None
+        return None
 
     def _forgotten(self, draw: Draw) -> int:
         """When a draw is looked for no more."""
@@ -449,7 +533,7 @@ class Fusion:
             yield from self._released(before=laid.first)
             yield CardDrawn(at=from_micros(state.now), card=laid.card, to=laid.place, source=CAMERA, crosswise=laid.crosswise)
             return
-        if state.now < laid.at + DOUBT:
+        if state.now < _doubt(laid) or (laid.card is Card.UNREAD and self._open(laid)):
             return
         laid.settled = True
         if self._is_back(state.camera_since, laid.first):
@@ -494,13 +578,20 @@ class Fusion:
         return Felt(at=from_micros(self.state.now), kind=kind, to=to, card=laid.card, was=was, ago=ago, crosswise=crosswise)
 
 
-def _with_place(drawn: CardDrawn, laid: Laid) -> CardDrawn:
-    """A draw with what the felt adds to it. Where the two name different cards, the shoe's stands until that is ruled on."""
-    if drawn.card is Card.UNREAD:
-        card, source = laid.card, drawn.source if laid.card is Card.UNREAD else CAMERA
-    else:
-        card, source = drawn.card, "both" if laid.card is drawn.card else drawn.source
-    return msgspec.structs.replace(drawn, card=card, to=laid.place, source=source, crosswise=laid.crosswise)
+def _doubt(laid: Laid) -> int:
+    """Until when a card that cannot be told waits."""
+    return laid.at + (UNSURE if laid.card is Card.UNREAD else DOUBT)
+
+
+def _fits(draw: Draw, laid: Laid) -> bool:
+    """Whether a draw may be a card by the times."""
+    return laid.first >= draw.at - EARLY and not (draw.burned and laid.first > draw.at + SHOWN)
+
+
+def _where(laid: Laid) -> Place:
+    """Where it lies. Of a box that is split, the order of dealing knows the hand better than an unread card does."""
+    due = laid.taken.due if laid.taken is not None else None
+    return due if due is not None and laid.card is Card.UNREAD and _one_box(due, laid.place) else laid.place
 
 
 def _box(place: Place) -> int | None:

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
+from tablectl.felt.sighting import Began, Placed, Read, Removed, Tracked
+from tablectl.fusion import Fusion
+from tablectl.game.table import Table
 from tablectl.houses import rules
-from tablectl.instants import to_micros
-from tablectl.notices import Dealt, Outcome
-from tablectl.observations import CardDrawn, Felt
+from tablectl.instants import from_micros, to_micros
+from tablectl.notices import Alert, Dealt, Notice, Outcome
+from tablectl.observations import Bet, CardDrawn, Decision, Felt, Link, NoMoreBets, Observation, Tick
 from tablectl.places import BoxPlace, Place
 from tests.felt.scripted import SECOND, Lying, Noise, Session, slot
 
@@ -54,7 +57,7 @@ def test_rounds_with_noise_end_right_and_nothing_is_said(house: str, pad: bool) 
     st.sampled_from(sorted(HOUSES)),
     st.builds(
         Noise,
-        right=st.floats(0.95, 1.0),  # a reader is right 98 times in 100; one of 87 in 100 has lost a card's place
+        right=st.floats(0.5, 1.0),
         missed=st.floats(0.0, 0.1),
         trembles=st.floats(0.0, 1.5),
         hands=st.floats(0.0, 0.03),
@@ -75,6 +78,178 @@ def test_no_card_is_lost_or_doubled_whatever_the_frames_suffer(seed: int, house:
 def test_five_hundred_rounds_without_an_alert(house: str) -> None:
     for seed in range(100, 200):
         ends_right(Session(HOUSES[house], seed=seed, rounds=5, noise=Noise()).all())
+
+
+# Cards that the felt cannot read
+
+
+class ByHand:
+    """A Spanish table whose shoe and felt are told by hand; boxes 1 and 2 play, or those that are given."""
+
+    def __init__(self, *boxes: int) -> None:
+        self.table = Table(HOUSES["es"])
+        self.fusion = Fusion(self.table.due)
+        self.now = to_micros("2026-11-30T20:00:00Z")
+        self.out: list[Observation] = []
+        self.said: list[Notice] = []
+        self.take(Link(device="camera", state="up"))
+        self.wait(60.0)
+        for box in boxes or (1, 2):
+            self.take(Bet(box=box, amount=1000))
+        self.take(NoMoreBets())
+        self.take(Began())
+
+    def take(self, item: Observation | Tracked) -> list[Observation]:
+        if not isinstance(item, Tracked):
+            item = replace(item, at=from_micros(self.now))
+        out = []
+        for observation in self.fusion.take(item, self.now):
+            out.append(observation)
+            self.said += self.table.feed(observation)
+        self.out += out
+        return out
+
+    def wait(self, seconds: float) -> list[Observation]:
+        """Let time pass, as a live table does."""
+        end, out, ticks = self.now + round(seconds * SECOND), [], 0
+        while (wakes := self.fusion.wakes_at) is not None and wakes <= end:
+            self.now = max(self.now, wakes)
+            out += self.take(Tick())
+            ticks += 1
+            assert ticks < 50, "a table that does nothing but wake"
+        self.now = end
+        return [one for one in out if not isinstance(one, Tick)]
+
+    def draw(self, card: str) -> None:
+        self.take(CardDrawn(card=Card(card), source="shoe"))
+        self.wait(0.4)
+
+    def lay(self, number: int, card: str, place: Place) -> list[Felt]:
+        """A card comes to rest that came into sight half a second ago."""
+        out = self.take(Placed(number, place, Card(card), self.now))
+        return [one for one in (*out, *self.wait(0.5)) if isinstance(one, Felt)]
+
+    @property
+    def told(self) -> list[tuple[str, int | None, Place | None]]:
+        return [(one.kind, one.ago, one.to) for one in self.out if isinstance(one, Felt)]
+
+    @property
+    def alerts(self) -> list[str]:
+        return [notice.code for notice in self.said if isinstance(notice, Alert) and notice.severity != "info"]
+
+
+def test_an_unread_card_is_the_draw_that_is_due_where_it_lies_and_not_an_earlier_one_that_is_hidden() -> None:
+    felt = ByHand()
+    felt.draw("8S")  # to box 1, where an arm hides it
+    felt.draw("KD")
+    felt.lay(1, "??", BoxPlace(2, 0))
+    assert felt.told == [("placed", 0, BoxPlace(2, 0))]
+    felt.lay(2, "8S", BoxPlace(1, 0))
+    assert felt.told[1:] == [("placed", 1, BoxPlace(1, 0))]
+    assert felt.alerts == []
+
+
+def test_an_unread_card_elsewhere_is_no_draw_while_two_may_be_it() -> None:
+    felt = ByHand()
+    felt.draw("8S")
+    felt.draw("KD")
+    felt.lay(1, "??", BoxPlace(5, 0))
+    assert felt.wait(1.5) == []
+    felt.lay(2, "KD", BoxPlace(2, 0))
+    assert felt.told == [("placed", 0, BoxPlace(2, 0)), ("placed", 1, BoxPlace(5, 0))]
+    assert felt.alerts[0] == "deal.box_without_stake"
+
+
+def test_an_unread_card_elsewhere_is_the_only_draw_there_is_when_it_has_not_been_read_for_a_while() -> None:
+    felt = ByHand()
+    felt.draw("8S")
+    assert felt.lay(1, "??", BoxPlace(2, 0)) == []
+    assert felt.told == []
+    felt.wait(0.4)
+    assert felt.told == [("placed", 0, BoxPlace(2, 0))]
+    assert felt.alerts == ["deal.box_skipped"]
+
+
+def test_an_unread_card_is_let_go_when_the_card_it_was_taken_for_is_read_beside_it() -> None:
+    felt = ByHand()
+    felt.draw("8S")
+    felt.lay(1, "??", BoxPlace(1, 0))
+    felt.lay(2, "8S", BoxPlace(1, 0))
+    assert felt.told == [("placed", 0, BoxPlace(1, 0))] * 2
+    felt.wait(1.0)
+    assert felt.told[2:] == [("appeared", None, BoxPlace(1, 0))]
+
+
+def test_an_unread_card_that_is_read_turns_out_to_be_another_draw() -> None:
+    felt = ByHand()
+    felt.draw("8S")  # this one is palmed
+    felt.draw("KD")  # and this one is given to box 1
+    felt.lay(1, "??", BoxPlace(1, 0))
+    assert felt.told == [("placed", 1, BoxPlace(1, 0))]
+    felt.take(Read(1, Card("KD")))
+    assert felt.told[1:] == [("placed", 0, BoxPlace(1, 0))]
+    felt.wait(4.0)
+    assert ("missing", 1, None) in felt.told
+    assert "felt.identity_mismatch" not in felt.alerts
+
+
+def test_an_unread_card_that_is_read_as_a_card_nobody_drew_is_a_mismatch() -> None:
+    felt = ByHand()
+    felt.draw("8S")
+    felt.lay(1, "??", BoxPlace(1, 0))
+    felt.take(Read(1, Card("AC")))
+    assert felt.alerts == ["felt.identity_mismatch"]
+
+
+def test_an_unread_card_beside_a_split_hand_does_not_say_which_of_the_two_got_it() -> None:
+    felt = ByHand(1)
+    for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("8H", BoxPlace(1, 0))], 1):
+        felt.draw(card)
+        felt.lay(number, card, place)  # type: ignore[arg-type]
+    felt.take(Decision(box=1, action="split"))
+    felt.draw("3D")
+    felt.lay(4, "3D", BoxPlace(1, 0))
+    felt.take(Decision(box=1, hand=0, action="stand"))
+    felt.draw("2S")
+    felt.lay(5, "??", BoxPlace(1, 0))
+    assert felt.told[-1] == ("placed", 0, BoxPlace(1, 1))
+    assert felt.alerts == []
+
+
+def test_an_unread_hit_counts_where_the_hand_acts_and_a_later_box_waits_until_nothing_else_explains_it() -> None:
+    felt = ByHand()
+    for number, (card, place) in enumerate([("8S", 1), ("KD", 2), ("5D", None), ("2H", 1), ("3H", 2)], 1):
+        felt.draw(card)
+        felt.lay(number, card, BoxPlace(place, 0) if place else "dealer")
+    felt.draw("2C")
+    felt.lay(6, "??", BoxPlace(1, 0))
+    assert [one.to for one in felt.out if isinstance(one, CardDrawn)][-1] is None
+    felt.draw("4C")
+    felt.take(Placed(7, BoxPlace(2, 0), Card.UNREAD, felt.now))
+    felt.wait(0.7)
+    assert felt.fusion.state.held != []
+    felt.wait(0.2)
+    assert [one.to for one in felt.out if isinstance(one, CardDrawn)][-1] == BoxPlace(2, 0)
+    assert felt.alerts == []
+
+
+def test_an_unread_card_where_its_box_lost_one_is_that_one_until_it_is_read() -> None:
+    felt = ByHand()
+    for number, (card, box) in enumerate([("8S", 1), ("KD", 2)], 1):
+        felt.draw(card)
+        felt.lay(number, card, BoxPlace(box, 0))
+    felt.take(Placed(3, BoxPlace(1, 0), Card.UNREAD, felt.now))
+    felt.take(Removed(1, felt.now))
+    felt.wait(3.0)
+    assert felt.alerts == []
+    felt.take(Read(3, Card("AC")))
+    assert felt.alerts == ["felt.identity_mismatch"]
+
+
+def test_a_card_like_the_one_that_was_collected_where_it_comes_to_lie_is_not_missing() -> None:
+    """Following takes the second for the first: it cannot know that another was drawn."""
+    session = Session(HOUSES["es"], seed=129, rounds=3, noise=Noise())
+    ends_right(session.all())
 
 
 # What the one knows and the other does not

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import cv2
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tablectl.cards import Card
@@ -51,6 +52,10 @@ UNLIKE: Final = 0.07
 """How far a pixel's part of red and green may be from the cloth's to be cloth."""
 ONE: Final = 9.0
 """Millimetres: two like cards of a fan lie further apart."""
+ENDS: Final = 12.0
+"""Millimetres between where the one end of a card and the other have its middle, at the most: each alone is a little off."""
+UPSIDE_DOWN: Final = 20.0
+"""Degrees by which the two ends may stand other than upside down to each other."""
 WHITE: Final = 1.5
 """A marker with its white rim, of its black square."""
 LEAST: Final = 900.0
@@ -259,15 +264,24 @@ class Seeing:
 
 
 def _once(cards: Iterable[SeenCard]) -> tuple[SeenCard, ...]:
-    """The cards without those that lie on another of their face, or unread on any: two corners that were not joined."""
+    """Each card once, where its corners were not joined. Two ends that name different cards are one card, unread."""
     kept: list[SeenCard] = []
     for card in sorted(cards, key=lambda card: (card.card is Card.UNREAD, -card.confidence)):
-        x, y = card.centre
-        if not any(
-            card.card in (other.card, Card.UNREAD) and np.hypot(x - other.centre[0], y - other.centre[1]) < ONE for other in kept
-        ):
+        place = next((place for place, other in enumerate(kept) if _is_one(card, other)), None)
+        if place is None:
             kept.append(card)
+        elif card.card not in (kept[place].card, Card.UNREAD):
+            kept[place] = replace(kept[place], card=Card.UNREAD, confidence=min(card.confidence, kept[place].confidence))
     return tuple(kept)
+
+
+def _is_one(card: SeenCard, other: SeenCard) -> bool:
+    """Whether two sightings are of one card: on each other, and of like faces or its two ends."""
+    apart = float(np.hypot(card.centre[0] - other.centre[0], card.centre[1] - other.centre[1]))
+    if apart < ONE and card.card in (other.card, Card.UNREAD):
+        return True
+    turned = abs((card.angle - other.angle) % 360 - 180)
+    return apart < ENDS and turned < UPSIDE_DOWN
 
 
 def _in_picture(maps: tuple[NDArray[np.float32], NDArray[np.float32]], view: View) -> Picture:

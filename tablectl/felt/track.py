@@ -194,7 +194,9 @@ class Tracker:
         track.face = track.vote()
         if self._is_remnant(track, at):
             return
-        twin = self._twin(track, at)
+        twin = self._twin(track, at) or self._lifted(track, found)
+        if twin is not None and track.face is Card.UNREAD and at - track.still_since < 2 * REST:
+            return  # it may yet be read
         if twin is not None and _box(twin.place) == found and twin.missing_since is not None:
             self._tracks.remove(track)  # lifted and laid down again in its box
             twin.take_over(track)
@@ -228,6 +230,15 @@ class Tracker:
         return next(
             (o for o in self.lying if o.face is track.face and o.last_seen <= track.first and at - o.last_seen > PLAIN), None
         )
+
+    def _lifted(self, track: Track, found: int | Literal["dealer"]) -> Track | None:
+        """The one card of its box that is gone since an unread one lies there, away from all others: a pair that is parted."""
+        if track.face is not Card.UNREAD:
+            return None
+        mates = [other for other in self.lying if _box(other.place) == found]
+        gone = [other for other in mates if other.missing_since is not None and other.last_seen <= track.first]
+        apart = all(not other.near(track.centre, HAND) for other in mates if other not in gone)
+        return gone[0] if len(gone) == 1 and len(mates) > 1 and apart else None
 
     def _may_be_carried(self, track: Track) -> bool:
         """Whether a card that does not count yet, and came into sight since, lies in this one's box: it may be this one."""

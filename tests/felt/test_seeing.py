@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tablectl.cards import Card
 from tablectl.felt.calibration import Calibration, load
 from tablectl.felt.render import RenderedFelt
-from tablectl.felt.seeing import AGAIN, READINGS, Seeing
-from tablectl.felt.sighting import Sighting
+from tablectl.felt.seeing import AGAIN, READINGS, Seeing, _once
+from tablectl.felt.sighting import SeenCard, Sighting
 from tablectl.felt.staging import Arrangement, Lying, Reaching, Scene, Stack
 from tablectl.felt.view import Picture
 
@@ -116,3 +116,20 @@ def test_a_camera_that_sees_nothing_leaves_all_covered(table: Table) -> None:
     sighting = table.seeing.look({}, table.at)
     assert not sighting.alive
     assert len(sighting.covered) == 8
+
+
+def seen(face: str, x: float, angle: float, confidence: float = 0.99) -> SeenCard:
+    return SeenCard(Card(face), confidence, (x, 500.0), angle)
+
+
+def test_two_ends_of_a_card_that_name_different_cards_are_one_card_unread() -> None:
+    assert _once([seen("7S", 400.0, 90.0), seen("7D", 407.0, -92.0, 0.97)]) == (seen("??", 400.0, 90.0, 0.97),)
+
+
+def test_ends_that_agree_and_were_not_joined_are_one_card_though_each_has_it_a_little_elsewhere() -> None:
+    assert _once([seen("7S", 400.0, 90.0), seen("7S", 411.0, -92.0, 0.97)]) == (seen("7S", 400.0, 90.0),)
+
+
+def test_two_cards_of_a_fan_are_two_cards() -> None:
+    fan = (seen("7S", 400.0, 90.0), seen("7D", 415.0, 91.0, 0.98), seen("8D", 430.0, -90.0, 0.97))
+    assert _once(fan) == fan

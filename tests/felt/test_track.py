@@ -70,7 +70,6 @@ def test_what_still_shows_of_a_card_that_another_covers_is_no_card_of_its_own() 
     x, y = first.centre
     felt.scene.cards.append(Lying(Card.UNREAD, first.place, (x - 11, y + 7)))
     assert felt.run(3.0) == []
-    felt.scene.cards.pop()
     felt.scene.cards.append(Lying(Card.UNREAD, first.place, (x - 100, y)))  # this one is
     assert [event.card for event in felt.run(1.0) if isinstance(event, Placed)] == [Card.UNREAD]
 
@@ -189,6 +188,19 @@ def test_two_cards_that_are_parted_are_two_hands_and_the_one_served_next_is_the_
     assert again == Parted(3, ((second,), (first,)))
     assert isinstance(placed, Placed)
     assert placed.place == BoxPlace(3, 0)
+
+
+@pytest.mark.parametrize("read_after", [0.7, 3.0])
+def test_a_pair_is_parted_though_the_card_that_was_carried_is_not_read_at_once(read_after: float) -> None:
+    felt = Felt()
+    first, second = felt.two()
+    felt.scene.arms[3] = felt.now + SECOND // 2
+    carried = felt.scene.cards[1]
+    carried.card, carried.place, carried.centre = Card.UNREAD, BoxPlace(3, 1), slot(BoxPlace(3, 1), 0)
+    said = felt.run(0.5 + read_after)
+    carried.card = Card("8H")
+    said += felt.run(1.5)
+    assert said == [Parted(3, ((first,), (second,)))]
 
 
 def test_a_card_that_is_pushed_to_another_box_has_moved() -> None:
