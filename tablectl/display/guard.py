@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
+from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse
@@ -48,15 +49,15 @@ _OPEN: Final = ("/sign-in", "/healthz")
 class Guard:
     """The application behind it sees only requests that may be answered, with their visitor in the scope."""
 
-    def __init__(self, app: ASGIApp, access: Access, *, now: Callable[[], int]) -> None:
-        self._app = app
+    def __init__(self, app: Starlette, access: Access, *, now: Callable[[], int]) -> None:
+        self.behind = app
         self._access = access
         self._now = now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.behind(scope, receive, send)
             return
         if scope["type"] != "http":
             return  # no WebSocket is served
@@ -79,7 +80,7 @@ class Guard:
             await self._turned_away(scope, path)(scope, receive, with_headers)
             return
         scope["tablectl.visitor"] = visitor or ANYBODY
-        await self._app(scope, receive, with_headers)
+        await self.behind(scope, receive, with_headers)
 
     def _turned_away(self, scope: Scope, path: str) -> ASGIApp:
         """To the page where one signs in, where there is one and it is a page that was asked for."""

@@ -33,7 +33,7 @@ FIRST_RETRY, LAST_RETRY = 0.2, 3.0
 NOWHERE: Final = "tablectl/v1/-/-/-/nothing"
 _SILENT: Final = logging.getLogger("tablectl.display.broker")
 _SILENT.setLevel(logging.CRITICAL + 1)
-"""The library's own complaints, such as of an answer to a question that was given up. What is amiss, we see and tell ourselves."""
+"""The library's own complaints, such as of an answer to a question that was given up: what is amiss, we tell ourselves."""
 QUEUED: Final = 50_000
 """Messages that may wait to be taken in. More cannot come together but from a broker gone wrong."""
 

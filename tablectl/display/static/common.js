@@ -170,25 +170,28 @@ export function banner(reason, old, besides) {
   if (node.lastChild.textContent !== how) node.lastChild.textContent = how;
 }
 
-// Choices that this screen remembers: four colours, light.
-function choice(name, key, apply) {
-  let on = localStorage.getItem(name) === "yes";
-  const button = el("button", { type: "button", "aria-pressed": String(on), "data-word": key });
-  button.textContent = say(key);
-  button.addEventListener("click", () => {
-    on = !on;
-    localStorage.setItem(name, on ? "yes" : "no");
-    button.setAttribute("aria-pressed", String(on));
-    apply(on);
-  });
-  apply(on);
-  return button;
+// Choices that this screen remembers: four colours, light. `settle` applies them; `choices` puts buttons for them on the page.
+const CHOICES = { four: "word.four_colours", light: "word.light" };
+
+function chosen(name) {
+  return localStorage.getItem(name) === "yes";
+}
+
+export function settle() {
+  for (const name of Object.keys(CHOICES)) root.toggleAttribute(`data-${name}`, chosen(name));
 }
 
 export function choices() {
-  const four = choice("four", "word.four_colours", (on) => root.toggleAttribute("data-four", on));
-  const light = choice("light", "word.light", (on) => root.toggleAttribute("data-light", on));
-  document.getElementById("tools")?.append(four, light);
+  for (const [name, key] of Object.entries(CHOICES)) {
+    const button = el("button", { type: "button", "aria-pressed": String(chosen(name)) }, say(key));
+    button.addEventListener("click", () => {
+      localStorage.setItem(name, chosen(name) ? "no" : "yes");
+      button.setAttribute("aria-pressed", String(chosen(name)));
+      settle();
+    });
+    document.getElementById("tools").append(button);
+  }
+  settle();
 }
 
 // Ask the server to acknowledge an alert; it knows who asks. Says what the table answered.

@@ -1,6 +1,6 @@
 // The dealer's page: one thing to do now, as large as fits; an error fills it until it is ruled on.
 
-import { announce, banner, el, follow, learn, say } from "./common.js";
+import { announce, banner, el, follow, learn, say, settle } from "./common.js";
 
 const main = document.getElementById("page");
 const root = document.documentElement;
@@ -76,6 +76,7 @@ async function show(table) {
   fitted();
 }
 
+settle();
 await learn(root.lang);
 new ResizeObserver(fitted).observe(main);
 follow({

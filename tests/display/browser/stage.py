@@ -104,7 +104,8 @@ class Live:
         self.screens = screens
         self.chunks = [chunk for chunk in open_log(data_folder("samples") / "fr.rec") if chunk.direction == "<"]
         self.dealt = 0
-        self._spoke = 0.0
+        self._others = False
+        self._drawn = 0.0
 
     def url(self, path: str) -> str:
         """Where a page is."""
@@ -116,6 +117,19 @@ class Live:
         self.dealt += 1
         self._send(chunk.port, chunk.data)
 
+    def anew(self, count: int = 0) -> None:
+        """Begin the session again, with a new shoe, and deal so many chunks of it. What was begun before is finished."""
+        if self.dealt:
+            self.deal(len(self.chunks))
+        self.dealt, self._others = 0, False
+        self.deal(count)
+
+    def whole(self) -> None:
+        """The session is dealt to its end, and nothing happened since."""
+        if self._others:
+            self.anew()
+        self.deal(len(self.chunks))
+
     def deal(self, count: int) -> None:
         """Deal on until so many chunks were sent; nothing where they were."""
         while self.dealt < count:
@@ -123,18 +137,21 @@ class Live:
 
     def _send(self, port: str, data: bytes) -> None:
         """No hand is quicker: of cards that follow one another faster, a table complains."""
-        time.sleep(max(0.0, self._spoke + HAND_SECONDS - time.monotonic()))
+        if port == "shoe":
+            time.sleep(max(0.0, self._drawn + HAND_SECONDS - time.monotonic()))
+            self._drawn = time.monotonic()
         device = self.stage.emulated.devices[port]
         device.send(data, 5.0)
         device.drained(5.0)
-        self._spoke = time.monotonic()
 
     def card(self, frame: bytes) -> None:
         """Let the shoe say something that is not in the session."""
+        self._others = True
         self._send("shoe", frame)
 
     def load_a_shoe_in_haste(self) -> None:
         """A new shoe, of which two cards are burned faster than a hand can."""
+        self._others = True
         self._send("pad", b"L6C\n")
         self._send("shoe", BURNED)
         time.sleep(0.04)

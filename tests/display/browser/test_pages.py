@@ -5,26 +5,33 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
+from starlette.routing import Mount, Route
 
-from tests.broker import Broker, free_port
-from tests.display.browser.stage import DREW_AGAIN, HAND_SECONDS, PIT, TABLE, Live, Seen, chromium, live
+from tablectl.display.access import Access
+from tablectl.display.guard import Guard
+from tablectl.display.hub import Clock, Hub
+from tablectl.display.server import Display, application
+from tests.display.browser.stage import DREW_AGAIN, HAND_SECONDS, PIT, TABLE, Live, Seen, live
 from tests.display.screens import Screens, eventually
 from tests.live.running import Subscriber
 
+ROUND = TABLE.replace("/table/", "/surveillance/round/") + "/1"
 PAGES = {
     "pit": PIT,
     "table": TABLE,
     "dealer": f"{TABLE}/dealer",
     "surveillance": "/surveillance",
-    "round": TABLE.replace("/table/", "/surveillance/round/") + "/1",
+    "round": ROUND,
     "sign in": "/sign-in",
+    "no such page": f"/surveillance/find?table={PIT.removeprefix('/pit/')}/bj07&q=999999",
 }
 FILLED = ("pit", "table", "dealer", "surveillance")
 """The pages that a script fills, from a stream."""
@@ -32,13 +39,38 @@ SPLIT_EIGHTS = 22
 """Chunks of the session, after which box 3 has split its eights."""
 GREYS_SECONDS = 6.0
 PASSWORD = "a-password-that-no-page-may-have"
+ROUTES = {
+    "/": "/",
+    "/pit/{site}/{pit}": PIT,
+    "/pit/{pit}": "/pit/pit",
+    "/table/{site}/{pit}/{table}/dealer": f"{TABLE}/dealer",
+    "/table/{table}/dealer": "/table/bj07/dealer",
+    "/table/{site}/{pit}/{table}": TABLE,
+    "/table/{table}": "/table/bj07",
+    "/surveillance": "/surveillance",
+    "/surveillance/find": "/surveillance/find?table=site/pit/bj07&q=1",
+    "/surveillance/record": "/surveillance/record",
+    "/surveillance/round/{site}/{pit}/{table}/{number:int}": ROUND,
+    "/surveillance/proof/{site}/{pit}/{table}/{number:int}": ROUND.replace("/round/", "/proof/"),
+    "/events/table/{site}/{pit}/{table}": "/events" + TABLE,
+    "/events/pit/{site}/{pit}": "/events" + PIT,
+    "/events/all": "/events/all",
+    "/events/alerts": "/events/alerts",
+    "/words/{language}": "/words/fr",
+    "/sign-in": "/sign-in",
+    "/sign-out": "/sign-out",
+    "/ack": "/ack",
+    "/healthz": "/healthz",
+    "/static": "/static/base.css",
+}
+"""Every route of the server, and a path that takes it."""
 TRIES = """async ({paths, broker, sockets}) => {
     const said = {};
     const settle = promise => Promise.race([promise, new Promise(done => setTimeout(() => done("nothing"), 1500))]);
     const body = '{"table":"site/pit/bj07","alert":1,"do":"void_round","by":"CHIEF7"}';
-    const headers = {"content-type": "application/json", "x-tablectl": "page"};
+    const asked = {body, headers: {"content-type": "application/json", "x-tablectl": "page"}, redirect: "manual"};
     for (const method of ["POST", "PUT", "PATCH", "DELETE"])
-        for (const path of paths) said[`${method} ${path}`] = (await fetch(path, {method, body, headers})).status;
+        for (const path of paths) said[`${method} ${path}`] = (await fetch(path, {method, ...asked})).status;
     for (const url of [sockets, `ws://${location.host}/`]) said[url] = await settle(new Promise(done => {
         const socket = new WebSocket(url, "mqtt");
         socket.onopen = () => done("open");
@@ -57,27 +89,6 @@ TRIES = """async ({paths, broker, sockets}) => {
 """All ways in which a script on a page could speak to somebody."""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def sockets() -> int:
-    """Where the broker would speak to browsers."""
-    return free_port()
-
-
-@pytest.fixture(scope="module")
-def at_table(tmp_path_factory: pytest.TempPathFactory, sockets: int) -> Iterator[Live]:
-    folder = tmp_path_factory.mktemp("live")
-    settings = f"listener {sockets} 127.0.0.1\nprotocol websockets"
-    with Broker(folder / "broker", settings=settings) as broker, live(folder, broker=broker) as made:
-        made.deal(SPLIT_EIGHTS)
-        yield made
-
-
 def descriptors(screens: Screens) -> int:
     """Files and connections that the server has open."""
     return len(os.listdir(f"/proc/{screens.pid}/fd"))
@@ -87,6 +98,7 @@ def descriptors(screens: Screens) -> int:
 
 
 def test_a_broker_that_is_killed_greys_every_page_and_each_catches_up_without_a_reload(at_table: Live, browser: Browser) -> None:
+    at_table.anew(SPLIT_EIGHTS)
     pages = {name: Seen(browser, at_table.url(PAGES[name])) for name in FILLED}
     for seen in pages.values():
         expect(seen.page.locator("html:not([data-grey]) main")).to_be_visible()
@@ -144,8 +156,8 @@ def _text(seen: Seen) -> str:
 
 
 def test_reloads_leave_no_stale_state(at_table: Live, browser: Browser) -> None:
-    times = (len(at_table.chunks) - at_table.dealt) // 2
-    _reloaded(at_table, browser, times, lambda: at_table.deal(at_table.dealt + 2))
+    at_table.anew(SPLIT_EIGHTS)
+    _reloaded(at_table, browser, 8, lambda: at_table.deal(at_table.dealt + 2))
 
 
 @pytest.mark.slow
@@ -158,6 +170,13 @@ def test_two_hundred_reloads_leave_no_stale_state(tmp_path: Path, browser: Brows
 
 
 # Reading only
+
+
+def test_the_paths_that_are_tried_are_all_there_are() -> None:
+    clock = Clock(lambda: 0, lambda: 0)
+    guard = application(Display(Hub(clock), Access()))
+    assert isinstance(guard, Guard)
+    assert {route.path for route in guard.behind.routes if isinstance(route, Route | Mount)} == set(ROUTES)
 
 
 def test_no_page_can_publish(at_table: Live, browser: Browser, sockets: int, tmp_path: Path) -> None:
@@ -173,13 +192,15 @@ def test_no_page_can_publish(at_table: Live, browser: Browser, sockets: int, tmp
             expect(seen.page.locator("html:not([data-grey]) main")).to_be_visible()
             clients = broker.log().count("New client")
             given: dict[str, Any] = {
-                "paths": ["/", "/ack", f"{TABLE}/cmd/ruling", "/events/all"],
+                "paths": [*ROUTES.values(), f"{TABLE}/cmd/ruling", "/cmd/ack", "/mqtt"],
                 "broker": f"http://127.0.0.1:{broker.port}/",
                 "sockets": f"ws://127.0.0.1:{sockets}/",
             }
             said = seen.page.evaluate(TRIES, given)
             assert {said.pop(key) for key in list(said) if key.startswith(("ws:", "fetch"))} == {"refused"}
+            assert said.pop("POST /sign-out") == 0  # leads to the first page, and publishes nothing
             assert set(said.values()) <= {401, 403, 404, 405}
+            assert len(said) > 4 * len(ROUTES)
             assert broker.log().count("New client") == clients
             policy = " ".join(line for line in seen.console if "policy:" in line)
             for directive in ("connect-src", "form-action", "img-src"):
@@ -201,30 +222,137 @@ def test_no_page_can_publish(at_table: Live, browser: Browser, sockets: int, tmp
 # Nobody is shut out, and the policy is never broken
 
 
-@pytest.mark.parametrize("light", [False, True], ids=["dark", "light"])
-def test_axe_finds_no_serious_fault_and_the_policy_no_violation(at_table: Live, browser: Browser, light: bool) -> None:
-    at_table.deal(len(at_table.chunks))
+def test_axe_finds_no_fault_and_the_policy_no_violation(at_table: Live, browser: Browser) -> None:
+    at_table.whole()
     at_table.card(DREW_AGAIN)
-    looked_at = [name for name in PAGES if not light or name in ("pit", "table", "surveillance")]
-    seen = Seen(browser, at_table.url(PAGES["pit"]), light=light)
-    faults = {}
-    for name in looked_at:
-        seen.page.goto(at_table.url(PAGES[name]))
+    seen = Seen(browser, at_table.url("/"))
+    faults, console = {}, []
+    for name, path in PAGES.items():
+        seen.page.goto(at_table.url(path))
         if name in FILLED:
             expect(seen.page.locator("main")).to_contain_text("La banque a tiré 2H à 21")
-        assert seen.page.locator("html[data-light]").count() == light
-        faults[name] = _grave(seen)
-    assert faults == {name: [] for name in looked_at}
-    assert seen.console == []
-    seen.page.evaluate("document.querySelector('h1, h2, input').style.setProperty('color', '#777')")
-    seen.page.evaluate("document.querySelector('h1, h2, input').style.setProperty('background', '#888')")
-    assert [fault.partition(":")[0] for fault in _grave(seen)] == ["color-contrast"]  # it would find one
+        faults[name] = _faults(seen)
+        seen.page.evaluate("document.documentElement.toggleAttribute('data-light', true)")
+        faults[f"{name}, light"] = _faults(seen, "color-contrast")
+        console += [line for line in seen.console if "404" not in line]
+        seen.console.clear()
+    assert {name: found for name, found in faults.items() if found} == {}
+    assert console == []
+    seen.page.evaluate("document.querySelector('h1').style.setProperty('color', '#777')")
+    seen.page.evaluate("document.querySelector('h1').style.setProperty('background', '#888')")
+    assert [fault.partition(":")[0] for fault in _faults(seen)] == ["color-contrast"]  # it would find one
     seen.close()
     at_table.rule("burn", "tirée après 21")
 
 
-def _grave(seen: Seen) -> list[str]:
-    """The faults that axe calls serious or critical, each with the element that has it."""
-    found = Axe().run(seen.page).response["violations"]
-    grave = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {node['html']}" for one in grave for node in one["nodes"]]
+def _faults(seen: Seen, *rules: str) -> list[str]:
+    """All that axe finds, the slightest too, each with the element that has it."""
+    options = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found = Axe().run(seen.page, options=options).response["violations"]
+    return [f"{one['id']}: {node['html']}" for one in found for node in one["nodes"]]
+
+
+FOCUSABLE = """() => [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, summary, [tabindex='0']")]
+    .filter(node => node.checkVisibility({visibilityProperty: true}) && !node.disabled)
+    .map((node, number) => { node.dataset.stop = number; return node.outerHTML; })"""
+FOCUSED = """() => {
+    const node = document.activeElement;
+    const style = getComputedStyle(node);
+    return [node.dataset.stop ?? "", style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2];
+}"""
+
+
+def test_the_keyboard_reaches_whatever_the_mouse_does_and_shows_where_it_is(at_table: Live, browser: Browser) -> None:
+    at_table.deal(len(at_table.chunks))
+    seen = Seen(browser, at_table.url("/"))
+    for name, path in PAGES.items():
+        seen.page.goto(at_table.url(path))
+        if name in FILLED:
+            expect(seen.page.locator("html:not([data-grey]) main")).to_be_visible()
+        there = seen.page.evaluate(FOCUSABLE)
+        reached = {}
+        for _ in range(len(there) + 2):
+            seen.page.keyboard.press("Tab")
+            stop, is_seen = seen.page.evaluate(FOCUSED)
+            reached[stop] = is_seen
+        reached.pop("", None)  # the page itself, or the browser's own bar
+        assert [there[number] for number in range(len(there)) if str(number) not in reached] == [], name
+        assert all(reached.values()), name
+    seen.close()
+
+
+# Surveillance
+
+
+def test_surveillance_finds_a_round_and_prints_all_of_it(at_table: Live, browser: Browser, tmp_path: Path) -> None:
+    """A number typed, the keyboard alone; and then what a dispute needs stands on paper, in a PDF of the same page."""
+    at_table.deal(len(at_table.chunks))
+    seen = Seen(browser, at_table.url("/surveillance"))
+    typed = seen.page.locator("input[name=q]")
+    expect(seen.page.locator("select[name=table]")).to_have_value("site/pit/bj07")
+    typed.focus()
+    seen.page.keyboard.type("1")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_url("**/surveillance/round/site/pit/bj07/1*")
+    started = seen.page.locator("tr.event-decision time").first.get_attribute("datetime")
+    assert started is not None
+    text = _printed(seen, tmp_path / "round.pdf")
+    for said in (
+        "Coup 1, table bj07",
+        "site / pit / bj07",
+        started[:10],  # the day,
+        started[11:],  # and the microsecond
+        "8♥ 3♣ 10♥",  # a hand,
+        "séparer",  # what was decided,
+        "doubler",
+        "les jetons",  # what was staked,
+        "égalité, la mise reste",  # how it ended,
+        "80,00",
+        "Preuve",  # and what proves it
+        "sous la tête signée de",
+        "tablectl/v1/site/pit/bj07",
+    ):
+        assert said in text, (said, text)
+    cards = ("A♠", "8♥", "10♦", "6♠", "K♦", "8♦", "6♠", "3♣", "10♥", "10♣", "9♥")
+    events = text[text.index("Événement") :]
+    places = [events.find(card) for card in cards[:4]]
+    assert places == sorted(places)  # in the order in which they were dealt
+    assert -1 not in places
+    for screen in ("Se connecter", "Toutes les tables", "Imprimer", "JSON"):
+        assert screen not in text  # what a paper cannot do
+    seen.page.goto(at_table.url("/surveillance"))
+    typed.fill(started.replace("T", " "))
+    typed.press("Enter")
+    seen.page.wait_for_url("**/surveillance/round/site/pit/bj07/1*")
+    assert seen.console == []
+    seen.close()
+
+
+def _printed(seen: Seen, path: Path) -> str:
+    """The text of the page as it is printed, on A4."""
+    seen.page.pdf(path=path, format="A4")
+    document = pypdfium2.PdfDocument(path)
+    try:
+        return re.sub(r"\s+", " ", " ".join(page.get_textpage().get_text_bounded() for page in document))
+    finally:
+        document.close()
+
+
+def test_on_a_phone_what_happened_comes_first_and_filters_when_asked_for(at_table: Live, browser: Browser) -> None:
+    at_table.deal(len(at_table.chunks))
+    seen = Seen(browser, at_table.url("/surveillance"), size=(390, 844))
+    row = seen.page.locator("tbody tr").first
+    expect(row).to_be_in_viewport()
+    assert seen.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    words = seen.page.locator("input[type=search]")
+    expect(words).to_be_hidden()
+    seen.page.get_by_text("Filtres").click()
+    words.fill("no such thing")
+    expect(seen.page.locator("tbody tr")).to_have_count(0)
+    words.fill("")
+    expect(row).to_be_visible()
+    seen.page.get_by_label("À", exact=True).fill("2001")
+    expect(seen.page.locator("tbody tr")).to_have_count(0)
+    assert seen.page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    assert seen.console == []
+    seen.close()
