@@ -1,4 +1,4 @@
-"""Makes the weights again: `python -m training`. A process of its own draws scenes while the finder learns from the first."""
+"""Makes the weights again: `python -m training`. A process of its own draws while the finder learns from the first scenes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import cv2
 import torch
 
 from training.art import CACHE
-from training.learn import learn_to_find, learn_to_read
+from training.learn import learn_to_find
 from training.mining import mined
-from training.pool import Pool, draw
+from training.pool import Corners, Pool, draw, draw_corners, draw_for_tuning
+from training.reading import learn_to_read, scene_stock
 from training.tuning import tune
 
 MODELS = Path(__file__).parent.parent / "tablectl" / "felt" / "models"
-TUNING_FROM = 900_000  # the scenes that the confidence is tuned on
 
 
 def main() -> None:
     """Draw, learn, tune."""
     parser = argparse.ArgumentParser(prog="python -m training", description="Train the card reader's two networks on this CPU.")
     parser.add_argument("--scenes", type=int, default=4450)
+    parser.add_argument("--corners", type=int, default=420, help="parts of corners, of ten decks each")
     parser.add_argument("--find-steps", type=int, default=2700)
-    parser.add_argument("--read-steps", type=int, default=1000)
-    parser.add_argument("--again-steps", type=int, default=5200, help="steps of the reader on what the finder finds")
-    parser.add_argument("--tune-scenes", type=int, default=500)
+    parser.add_argument("--read-steps", type=int, default=15000)
+    parser.add_argument("--tune-decks", type=int, default=500)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--pool", type=Path, default=CACHE / "scenes", help="where the drawn scenes are kept")
+    parser.add_argument("--pool", type=Path, default=CACHE / "scenes", help="where what was drawn is kept")
     parser.add_argument("--into", type=Path, default=MODELS, help="the folder of the weights")
     parser.add_argument("--log", type=Path, default=Path(__file__).parent / "training.log")
     arguments = parser.parse_args()
@@ -44,25 +44,24 @@ def main() -> None:
         with arguments.log.open("a") as file:
             file.write(line + "\n")
 
-    drawing = multiprocessing.get_context("spawn").Process(
-        target=_draw, args=(arguments.pool, arguments.scenes, arguments.tune_scenes)
-    )
+    spawned = multiprocessing.get_context("spawn").Process
+    drawing = spawned(target=_draw, args=(arguments.pool, arguments.scenes, arguments.corners))
     drawing.start()
     pool, count, into = Pool(arguments.pool), arguments.scenes, arguments.into
     learn_to_find(pool, count, arguments.find_steps, into / "finder.onnx", log)
-    learn_to_read(pool, count, arguments.read_steps, into / "reader.onnx", log)
     finds = mined(pool, range(count), into / "finder.onnx")
     log(f"the finder finds {len(finds)} places in {count} scenes")
-    learn_to_read(pool, count, arguments.again_steps, into / "reader.onnx", log, finds=finds, begin=into / "reader.pt", rate=8e-4)
+    stocks = scene_stock(pool, count, finds)
+    learn_to_read(Corners(arguments.pool), arguments.corners, stocks, arguments.read_steps, into / "reader.onnx", log)
     drawing.join()
-    tune(pool, range(TUNING_FROM, TUNING_FROM + arguments.tune_scenes), into, log)
+    tune(draw_for_tuning(arguments.pool, range(arguments.tune_decks)), into, log)
     for left in into.glob("*.pt"):
         left.unlink()
 
 
-def _draw(folder: Path, scenes: int, tuning: int) -> None:
+def _draw(folder: Path, scenes: int, corners: int) -> None:
     draw(folder, scenes)
-    draw(folder, TUNING_FROM + tuning, TUNING_FROM, tuning=True)
+    draw_corners(folder, range(corners))
 
 
 if __name__ == "__main__":

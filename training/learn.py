@@ -1,4 +1,4 @@
-"""How the two networks learn from the pool of scenes. Seeded; one step's pictures follow from its number."""
+"""How the finder learns from the pool of scenes. Seeded; one step's pictures follow from its number."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tablectl.felt.patches import cut, normalised
-from training.networks import Finder, Reader
+from training.networks import Finder
 from training.pool import Pool
 
-__all__ = ["export", "learn_to_find", "learn_to_read"]
+__all__ = ["Average", "Log", "export", "learn_to_find"]
 
 Rows = NDArray[np.float32]
 Log = Callable[[str], None]
-REJECT = 13
 PIECE = 208  # pixels of a scene that the finder sees at a time
 
 
-class _Average:
+class Average:
     """The running mean of a network's weights: steadier than the last step's."""
 
     def __init__(self, network: nn.Module, keep: float = 0.997):
@@ -33,6 +30,7 @@ class _Average:
         self.state = {k: v.detach().clone() for k, v in network.state_dict().items()}
 
     def update(self, network: nn.Module, step: int) -> None:
+        """Take in the weights after a step."""
         keep = min(self.keep, (1 + step) / (10 + step))
         for key, value in network.state_dict().items():
             if value.dtype.is_floating_point:
@@ -140,7 +138,7 @@ def learn_to_find(
     if begin is not None:
         network.load_state_dict(torch.load(begin, weights_only=True))
     optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=1e-4)
-    average = _Average(network)
+    average = Average(network)
     begun, losses = time.monotonic(), np.zeros(2)
     for step in range(steps):
         for group in optimiser.param_groups:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from tablectl.felt.find import Layer, corners_in
 from tablectl.felt.networks import Eyes, Tuning
+from training.patching import REJECT
 from training.pool import Pool
 
-__all__ = ["COLUMNS", "REJECT", "label", "mined"]
+__all__ = ["COLUMNS", "label", "mined"]
 
 COLUMNS = ("scene", "x", "y", "up_x", "up_y", "height", "heat", "rank", "suit")
-REJECT = 13
 
 
 class _Finder(Eyes):

@@ -7,9 +7,11 @@ from torch import Tensor, nn
 __all__ = ["Finder", "Reader"]
 
 
-def _step(into: int, out: int, stride: int = 1, dilation: int = 1) -> nn.Sequential:
+def _step(into: int, out: int, stride: int = 1, dilation: int = 1, size: int = 3) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(into, out, 3, stride, dilation, dilation, bias=False), nn.BatchNorm2d(out), nn.ReLU(inplace=True)
+        nn.Conv2d(into, out, size, stride, dilation * (size // 2), dilation, bias=False),
+        nn.BatchNorm2d(out),
+        nn.ReLU(inplace=True),
     )
 
 
@@ -42,11 +44,28 @@ class Reader(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            _step(3, 16), _step(16, 32, 2), _step(32, 32), _step(32, 64, 2), _step(64, 64), _step(64, 80, 2), _step(80, 64)
+            _step(3, 24, 2, size=5),
+            _step(24, 32),
+            _step(32, 64, 2),
+            _Again(64),
+            _step(64, 96, 2),
+            _Again(96),
         )
-        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(64 * 30, 96), nn.ReLU(inplace=True), nn.Linear(96, 18))
+        self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(96 * 30, 96), nn.ReLU(inplace=True), nn.Linear(96, 18))
 
     def forward(self, patch: Tensor) -> Tensor:
         """Patches to logits."""
         out: Tensor = self.head(self.body(patch))
+        return out
+
+
+class _Again(nn.Module):
+    """A step whose result is added to what was given to it."""
+
+    def __init__(self, wide: int) -> None:
+        super().__init__()
+        self.step = _step(wide, wide)
+
+    def forward(self, given: Tensor) -> Tensor:
+        out: Tensor = given + self.step(given)
         return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +21,20 @@ from training.fonts import font_files
 from training.patching import patch_of
 from training.scenes import scene
 
-__all__ = ["DECKS", "PART", "Corners", "Pool", "draw", "draw_corners"]
+__all__ = ["DECKS", "PART", "Corners", "Pool", "draw", "draw_corners", "draw_for_tuning"]
 
 PART = 50
 DECKS = 10  # in a part of corners
 PATCHES = 4  # cut out of each small picture
+TUNING_FROM = 900_000  # the decks that the confidence is tuned on
 OWN = 1000  # so many scenes show faces of our own drawing alone; after them a fifth shows an artist's
 
 
-def draw(folder: Path, count: int, first: int = 0, *, tuning: bool = False) -> None:
-    """Draw the scenes `first` to `count` into a folder, in parts of `PART`; those that are there already stay.
-
-    `tuning`: in the fonts that the confidence is tuned on.
-    """
+def draw(folder: Path, count: int, first: int = 0) -> None:
+    """Draw the scenes `first` to `count` into a folder, in parts of `PART`; those that are there already stay."""
     logging.disable(logging.WARNING)  # fontTools wonders about the dates of old fonts
     folder.mkdir(parents=True, exist_ok=True)
-    learnt, _, tuned = font_files()
-    fonts, art = (tuned, None) if tuning else (learnt, decks_of_art())
+    fonts, art = font_files()[0], decks_of_art()
     for start in range(first, count, PART):
         target = folder / f"{start:06d}.npz"
         if target.exists():
@@ -62,6 +60,22 @@ def draw_corners(folder: Path, parts: range) -> None:
                 made += [one for _ in range(PATCHES) if (one := patch_of(image, rows, chance)) is not None]
         patches, ranks, suits = zip(*made, strict=True)
         _keep(target, patches=np.stack(patches), told=np.array([ranks, suits], np.uint8))
+
+
+def draw_for_tuning(folder: Path, decks: range) -> Iterator[list[tuple[NDArray[np.uint8], NDArray[np.float32]]]]:
+    """The small pictures of decks in the fonts that nothing is learnt from and the confidence is tuned on; kept in a folder."""
+    logging.disable(logging.WARNING)
+    folder.mkdir(parents=True, exist_ok=True)
+    fonts = font_files()[2]
+    for deck in decks:
+        target = folder / f"tuning-{deck:05d}.npz"
+        if not target.exists():
+            made = small_scenes(TUNING_FROM + deck, fonts)
+            rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
+            _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
+        with np.load(target) as data:
+            images, rows = data["images"], data["rows"]
+        yield [(image, rows[rows[:, 0] == place, 1:]) for place, image in enumerate(images)]
 
 
 def _keep(target: Path, **arrays: NDArray[Any]) -> None:

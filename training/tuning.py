@@ -1,12 +1,13 @@
 """Makes the reader's confidence true, and sets the threshold below which a card is `??`.
 
-On scenes in fonts that nothing was learnt from: the temperatures are those under which the truth was likeliest, the threshold is
-the lowest above which no more than one index in `ONE_IN` is told wrongly.
+On small pictures of decks in fonts that nothing was learnt from, in which the finder finds what it finds: the temperatures are
+those under which the truth was likeliest, the threshold is the lowest above which no more than one find in `ONE_IN` is told
+wrongly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -16,39 +17,46 @@ from numpy.typing import NDArray
 from tablectl.felt.find import Layer, corners_in
 from tablectl.felt.networks import Eyes, Tuning
 from tablectl.felt.read import chances, logits
-from training.mining import REJECT, label
-from training.pool import Pool
+from training.mining import label
+from training.patching import REJECT
 
-__all__ = ["tune"]
+__all__ = ["looked_at", "tune"]
 
 ONE_IN = 5000
-FOUND = 0.22
-LEAST, MOST = 0.9, 0.998
+FOUND = 0.15
+LEAST, MOST = 0.9, 0.999
+Scenes = Iterable[list[tuple[NDArray[np.uint8], NDArray[np.float32]]]]
+Told = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]
 
 
-def tune(pool: Pool, scenes: range, folder: Path, log: Callable[[str], None]) -> Tuning:
-    """Write `reader.json` into the folder of the networks."""
-    target = folder / "reader.json"
-    target.write_bytes(msgspec.json.encode(Tuning(1.0, 1.0, FOUND, 0.9)))
+def looked_at(decks: Scenes, folder: Path) -> Told:
+    """What the networks in a folder say of all that is found in the pictures: logits of rank and suit, and the truths."""
+    (folder / "reader.json").write_bytes(msgspec.json.encode(Tuning(1.0, 1.0, FOUND, 0.9)))
     network = Eyes(folder)
     parts = []
-    for seed in scenes:
-        image, rows = pool[seed]
-        sizes = [Layer(image, 1.0)]
-        corners = corners_in(sizes, network)
-        truths = [label(rows, corner.x, corner.y, corner.up, corner.height) for corner in corners]
-        kept = [corner for corner, truth in zip(corners, truths, strict=True) if truth is not None]
-        if kept:
-            ranks, suits = logits(sizes, kept, network)
-            parts.append((ranks, suits, np.array([truth for truth in truths if truth is not None])))
-    ranks, suits, truths_of = (np.concatenate(part) for part in zip(*parts, strict=True))
-    real = truths_of[:, 0] != REJECT
-    warm_rank = _temperature(ranks, truths_of[:, 0])
-    warm_suit = _temperature(suits[real], truths_of[real, 1])
+    for deck in decks:
+        for image, rows in deck:
+            sizes = [Layer(image, 1.0)]
+            corners = corners_in(sizes, network)
+            truths = [label(rows, corner.x, corner.y, corner.up, corner.height) for corner in corners]
+            kept = [corner for corner, truth in zip(corners, truths, strict=True) if truth is not None]
+            if kept:
+                ranks, suits = logits(sizes, kept, network)
+                parts.append((ranks, suits, np.array([truth for truth in truths if truth is not None])))
+    ranks, suits, told = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return ranks, suits, told
+
+
+def tune(decks: Scenes, folder: Path, log: Callable[[str], None]) -> Tuning:
+    """Write `reader.json` into the folder of the networks."""
+    ranks, suits, truths = looked_at(decks, folder)
+    real = truths[:, 0] != REJECT
+    warm_rank = _temperature(ranks, truths[:, 0])
+    warm_suit = _temperature(suits[real], truths[real, 1])
     rank, suit = chances(ranks / warm_rank), chances(suits / warm_suit)
     best, kind = rank[:, :REJECT].argmax(1), suit.argmax(1)
     sure = rank[np.arange(len(rank)), best] * suit.max(1)
-    right = real & (best == truths_of[:, 0]) & (kind == truths_of[:, 1])
+    right = real & (best == truths[:, 0]) & (kind == truths[:, 1])
     certain = _threshold(sure, right)
     told = sure >= certain
     shown, errors = int((told & real).sum()), int((told & ~right).sum())
@@ -57,7 +65,7 @@ def tune(pool: Pool, scenes: range, folder: Path, log: Callable[[str], None]) ->
         f"from {certain:.4f} on {shown} are told ({shown / int(real.sum()):.4f}), {errors} wrongly"
     )
     tuning = Tuning(round(warm_rank, 3), round(warm_suit, 3), FOUND, round(certain, 4))
-    target.write_bytes(msgspec.json.format(msgspec.json.encode(tuning)) + b"\n")
+    (folder / "reader.json").write_bytes(msgspec.json.format(msgspec.json.encode(tuning)) + b"\n")
     return tuning
 
 
