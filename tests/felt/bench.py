@@ -1,9 +1,10 @@
 """How well cards are read: rendered felts with faces that nothing was learnt from, and photographs; each figure with its count.
 
-    python -m tests.felt.bench [--cards 2000] [--photos FOLDER] [--art FOLDER] [--json]
+    python -m tests.felt.bench [--cards 2000] [--followed 500] [--photos FOLDER] [--art FOLDER] [--json]
 
 A card counts when one of its indices is uncovered. *Right*: reported where it lies, as what it is. *Wrong*: reported as another.
-*False*: reported where no card has an index. The rest is unread: `??`, or not reported.
+*False*: reported where no card has an index. The rest is unread: `??`, or not reported. *Followed* is what a tracker tells after
+half a second.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -28,7 +29,23 @@ from tablectl.felt.codes import Symbology, linear, matrix, upright
 from tablectl.felt.find import corners_in, layers
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen, cards_of, read_corners
-from tablectl.felt.scene import Deck, Laid, Sight, draw_chip, draw_hand, exposed, lay_cards, sensor, smooth_field, view, woven
+from tablectl.felt.scene import (
+    Deck,
+    Laid,
+    Matrix,
+    Sight,
+    draw_chip,
+    draw_hand,
+    exposed,
+    lay_cards,
+    sensor,
+    smooth_field,
+    view,
+    woven,
+)
+from tablectl.felt.seeing import READINGS
+from tablectl.felt.sighting import SeenCard, Sighting
+from tablectl.felt.track import REST, Tracker
 from tests.felt.coded_cards import FORMATS, coded
 from tests.felt.decks import artists, drawn_in_held_out_fonts
 
@@ -36,6 +53,8 @@ __all__ = ["felt_with_hands", "score"]
 
 Picture = NDArray[np.uint8]
 SIZE = (640, 480)
+RATE = 15  # frames a second
+OFF = 25.0  # mm from a card's middle to where it is told at the most; of a card seen by one end the rest is reckoned
 ZBAR = {
     Symbology.CODE_128: [ZBarSymbol.CODE128],
     Symbology.EAN_8: [ZBarSymbol.EAN8],
@@ -43,8 +62,17 @@ ZBAR = {
 }
 
 
-def felt_with_hands(deck: Deck, chance: np.random.Generator, px_per_mm: float = 2.0) -> tuple[Picture, list[Sight]]:
-    """A camera's picture of a part of a felt with one or two hands as dealt, and where it shows which index."""
+class Felt(NamedTuple):
+    """A part of a felt with hands on it: the camera, the picture before light and lens, and what is in sight."""
+
+    camera: Matrix
+    picture: Picture
+    cards: list[Laid]
+    owner: NDArray[np.int16]
+
+
+def dealt(deck: Deck, chance: np.random.Generator, px_per_mm: float) -> Felt:
+    """One or two hands as dealt, and now and then a chip."""
     tilt = float(chance.uniform(0, 35))
     camera = view(px_per_mm, (0, 0), SIZE, float(chance.uniform(0, 360)), tilt, float(chance.uniform(1200, 2500)))
     colour = [(60, 95, 25), (110, 60, 20), (40, 25, 110), (50, 60, 45)][int(chance.integers(4))]
@@ -64,6 +92,12 @@ def felt_with_hands(deck: Deck, chance: np.random.Generator, px_per_mm: float = 
     for _ in range(int(chance.integers(0, 3))):
         draw_chip(picture, None, chance, tuple(chance.uniform(0, 480, 2)), 20 * px_per_mm)
     owner = lay_cards(picture, cards, deck, camera, face_scale=round(px_per_mm * 1.25 * 4) / 4)
+    return Felt(camera, picture, cards, owner)
+
+
+def felt_with_hands(deck: Deck, chance: np.random.Generator, px_per_mm: float = 2.0) -> tuple[Picture, list[Sight]]:
+    """A camera's picture of a part of a felt with one or two hands as dealt, and where it shows which index."""
+    camera, picture, cards, owner = dealt(deck, chance, px_per_mm)
     if chance.random() < 0.15:
         draw_hand(picture, owner, chance, tuple(chance.uniform(0, 480, 2)), px_per_mm)
     light = smooth_field(chance, (SIZE[1], SIZE[0]), 3, float(chance.uniform(0.5, 0.9)), 1.05)[..., None]
@@ -102,9 +136,9 @@ def _read(picture: Picture, network: Eyes, px_per_mm: float | None) -> list[Seen
     return cards_of(read_corners(sizes, corners_in(sizes, network), network), network.tuning.certain, px_per_mm)
 
 
-def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0) -> dict[str, Any]:
+def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, network: Eyes | None = None) -> dict[str, Any]:
     """Read felts until so many cards have counted."""
-    network = eyes()
+    network = network or eyes()
     total = np.zeros(5, int)
     frames, spent = 0, 0.0
     while total[0] < cards:
@@ -126,6 +160,80 @@ def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0) -
         "unread_reported": unread,
         "ms_a_frame": round(spent / frames * 1000, 1),
     }
+
+
+def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, network: Eyes | None = None) -> dict[str, Any]:
+    """Follow felts over `REST` at `RATE` frames a second until so many cards have counted; a hand passes over some of them.
+
+    Each frame has light, a shake of the camera, noise and compression of its own. As in `tablectl.felt.seeing`, `READINGS`
+    frames are read and the last reading stands for those after. *Wrong*: a face told where no such card lies.
+    """
+    network = network or eyes()
+    total = np.zeros(4, int)
+    felts = 0
+    while total[0] < cards:
+        deck, chance = decks[felts % len(decks)], np.random.default_rng([seed, 3, felts])
+        felt = dealt(deck, chance, px_per_mm)
+        light = smooth_field(chance, (SIZE[1], SIZE[0]), 3, float(chance.uniform(0.5, 0.9)), 1.05)[..., None]
+        tint = chance.uniform(0.93, 1.07, 3).astype(np.float32)
+        blur, noise, quality = float(chance.uniform(0.3, 0.8)), float(chance.uniform(1, 5)), int(chance.integers(75, 96))
+        passing = int(chance.integers(1, 4)) if chance.random() < 0.15 else 0
+        tracker = Tracker(lambda _: 1)
+        seen: tuple[SeenCard, ...] = ()
+        for frame in range(1 + -(-REST * RATE // 1_000_000)):
+            if frame < READINGS:
+                now = felt.picture.copy()
+                if frame < passing:
+                    draw_hand(now, None, chance, tuple(chance.uniform(0, 480, 2)), px_per_mm)
+                shake = np.array([[1, 0, chance.normal(0, 0.25)], [0, 1, chance.normal(0, 0.25)]])
+                bright = now.astype(np.float32) * light * (tint * np.float32(chance.normal(1, 0.015)))
+                shaken = cv2.warpAffine(bright, shake, SIZE, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+                picture = sensor(np.asarray(shaken, np.float32), chance, blur, noise, quality)
+                seen = tuple(_in_mm(one, felt.camera) for one in _read(picture, network, px_per_mm))
+            tracker.feed(Sighting(frame * 1_000_000 // RATE, seen, (), ()))
+        total += _score_followed(
+            [(t.face, t.centre) for t in tracker.lying], exposed(felt.cards, deck, felt.camera, felt.owner), felt
+        )
+        felts += 1
+    count, right, wrong, unread = (int(v) for v in total)
+    return {
+        "felts": felts,
+        "cards": count,
+        "right": right,
+        "right_share": round(right / count, 5),
+        "wrong": wrong,
+        "unread_told": unread,
+    }
+
+
+def _in_mm(seen: Seen, camera: Matrix) -> SeenCard:
+    """A card in millimetres of the felt."""
+    points = np.c_[np.array(seen.polygon), np.ones(4)] @ np.linalg.inv(camera).T
+    corners = points[:, :2] / points[:, 2:]
+    long = corners[3] - corners[0]
+    polygon = tuple((float(x), float(y)) for x, y in corners)
+    middle = corners.mean(axis=0)
+    angle = float(np.degrees(np.arctan2(long[1], long[0])))
+    return SeenCard(seen.card, seen.confidence, (float(middle[0]), float(middle[1])), angle, polygon)
+
+
+def _score_followed(told: list[tuple[Card, tuple[float, float]]], sights: list[Sight], felt: Felt) -> NDArray[np.int64]:
+    """Cards that count, and of them right; faces told wrongly; cards told as `??`. Each card answers for one that was told."""
+    due = {sight.laid for sight in sights if min(sight.rank_seen, sight.suit_seen) > 0.95}
+    left = dict(enumerate(felt.cards))
+    right: set[int] = set()
+    wrong = unread = 0
+    for face, (x, y) in told:
+        if face is Card.UNREAD:
+            unread += 1
+            continue
+        near = [(np.hypot(laid.x - x, laid.y - y), place) for place, laid in left.items() if laid.card is face]
+        if near and min(near)[0] < OFF:
+            del left[min(near)[1]]
+            right.add(min(near)[1])
+        else:
+            wrong += 1
+    return np.array([len(due), len(right & due), wrong, unread])
 
 
 def codes(rounds: int = 6) -> dict[str, Any]:
@@ -152,14 +260,17 @@ def codes(rounds: int = 6) -> dict[str, Any]:
 def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """All that is measured, one after the other."""
     folder = arguments.art or Path(tempfile.mkdtemp(prefix="tablectl-decks-"))
+    kinds: dict[str, tuple[list[Deck], int]] = {}
     try:
-        for name, deck in artists(folder).items():
-            yield f"rendered {name}", rendered([deck], arguments.cards, 11)
+        kinds.update({name: ([deck], 11) for name, deck in artists(folder).items()})
     except (OSError, subprocess.SubprocessError) as error:
         print(f"no decks from npm: {error}", file=sys.stderr)
-    held = drawn_in_held_out_fonts(24)
-    if held:
-        yield "rendered held-out fonts", rendered(held, arguments.cards, 12)
+    if held := drawn_in_held_out_fonts(24):
+        kinds["held-out fonts"] = (held, 12)
+    for name, (decks, seed) in kinds.items():
+        yield f"rendered {name}", rendered(decks, arguments.cards, seed)
+    for name, (decks, seed) in kinds.items():
+        yield f"followed {name}", followed(decks, arguments.followed, seed)
     yield "codes", codes()
     if arguments.photos:
         from tests.felt.baseline import Baseline
@@ -175,6 +286,7 @@ def main() -> None:
     cv2.setNumThreads(1)
     parser = argparse.ArgumentParser(prog="python -m tests.felt.bench")
     parser.add_argument("--cards", type=int, default=2000, help="cards of each rendered kind")
+    parser.add_argument("--followed", type=int, default=500, help="cards of each rendered kind that are followed")
     parser.add_argument("--photos", type=Path, help="a folder of photographs with a labels.csv")
     parser.add_argument("--art", type=Path, help="where the artists' decks are kept between runs")
     parser.add_argument("--json", action="store_true")
