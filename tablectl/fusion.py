@@ -9,8 +9,9 @@ it wants), is held, and no longer than `HELD`. **The shoe alone**: cards go on w
 A card at rest is paired with a draw: with one of its face; else with one that the shoe could not read; else with the one draw
 there is, and then the two disagree, which the game stops for. A card that the felt cannot read is the draw that is due where it
 lies, and only a lone draw may lie elsewhere (`UNSURE`); it is let go again when a card is read that fits its draw better. What
-cannot be told apart yet waits for `DOUBT`. A draw that is nowhere to be seen within `MISSING` is missing; a card that no draw
-explains was moved there from where one like it is gone, or just appeared.
+cannot be told apart yet waits for `DOUBT`. A draw that is nowhere to be seen within `MISSING` is missing, unless something came
+to lie over its place that is no known card: then it may be there, and unread, and that is told only once the place is in plain
+sight. A card that no draw explains was moved there from where one like it is gone, or just appeared.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final
 import msgspec
 
 from tablectl.cards import Card
-from tablectl.felt.sighting import Began, Moved, Parted, Placed, Read, Removed, Swapped, Tracked
+from tablectl.felt.sighting import Began, Hidden, Moved, Parted, Placed, Read, Removed, Swapped, Tracked
 from tablectl.game.table import Due
 from tablectl.instants import from_micros, to_micros
 from tablectl.observations import (
@@ -133,6 +134,8 @@ class State(msgspec.Struct):
     held: list[Observation] = []
     laid: list[Laid] = []
     gone: list[Gone] = []
+    hidden: dict[str, int] = {}
+    """The places over which something lies, since when."""
 
 
 class Fusion:
@@ -160,7 +163,7 @@ class Fusion:
         state = self.state
         if not state.camera:
             return None
-        times = [draw.at + MISSING for draw in state.draws if self._lost(draw)]
+        times = [draw.at + MISSING for draw in state.draws if self._lost(draw) and not self._is_hidden(draw)]
         times += [time for laid in state.laid if not laid.settled and (time := self._judged_at(laid)) is not None]
         times += [gone.at + PICKED for gone in state.gone if not gone.told]
         if state.held:
@@ -186,7 +189,7 @@ class Fusion:
                 yield from self._seen(item)
                 yield from self._due()
             elif isinstance(item, Began):
-                state.laid, state.gone = [], []
+                self._began()
             return
         if item.at is not None:
             state.now = max(state.now, to_micros(item.at))
@@ -303,10 +306,17 @@ class Fusion:
 
     # The felt's
 
+    def _began(self) -> None:
+        self.state.laid, self.state.gone, self.state.hidden = [], [], {}
+
     def _seen(self, event: Tracked) -> Iterator[Observation]:
         state = self.state
         if isinstance(event, Began):
-            state.laid, state.gone = [], []
+            self._began()
+        elif isinstance(event, Hidden):
+            state.hidden.pop(str(event.place), None)
+            if event.since is not None:
+                state.hidden[str(event.place)] = event.since
         elif isinstance(event, Placed):
             found = Laid(event.id, event.place, event.card, event.first, state.now, event.crosswise, like=event.like)
             state.laid = [*state.laid[-MOST:], found]
@@ -432,7 +442,12 @@ class Fusion:
 
     def _open(self, laid: Laid) -> list[Draw]:
         """The draws that may lie there, by the time they left the shoe."""
-        return [draw for draw in self.state.draws if _fits(draw, laid) and not (draw.told or draw.burned)]
+
+        def is_open(draw: Draw) -> bool:
+            lately = self.state.now < draw.at + MISSING or draw.due is None or _one_box(draw.due, laid.place)
+            return lately and not (draw.told or draw.burned)
+
+        return [draw for draw in self.state.draws if _fits(draw, laid) and is_open(draw)]
 
     def _same_as(self, laid: Laid) -> list[Draw]:
         """The draws of a card's face that may lie there, the likeliest first: one that an unread card is taken for, too."""
@@ -488,7 +503,7 @@ class Fusion:
             yield from self._unexplained(laid)
         state.draws = [draw for draw in state.draws if state.now < self._forgotten(draw) or self._lost(draw)]
         for draw in state.draws:
-            if self._lost(draw) and state.now >= draw.at + MISSING:
+            if self._lost(draw) and state.now >= draw.at + MISSING and not self._is_hidden(draw):
                 draw.told = True
                 if (like := self._mistaken(draw)) is not None:
                     like.draw, like.first = draw.number, draw.at
@@ -516,6 +531,12 @@ class Fusion:
     def _lost(self, draw: Draw) -> bool:
         """Whether a draw that is nowhere to be seen is worth a word: a camera looked, and it was not burned."""
         return not (draw.told or draw.unwatched or draw.burned)
+
+    def _is_hidden(self, draw: Draw) -> bool:
+        """Whether something came to lie since then where a draw is due: it may be the card, and unread, or lie over it."""
+        if draw.due is None:
+            return False
+        return self.state.hidden.get(str(_box(draw.due) or draw.due), 0) > draw.at - FLIGHT
 
     def _unexplained(self, laid: Laid) -> Iterator[Observation]:
         """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
-from tablectl.felt.sighting import Began, Placed, Read, Removed, Tracked
+from tablectl.felt.sighting import Began, Hidden, Placed, Read, Removed, Tracked
 from tablectl.fusion import Fusion
 from tablectl.game.table import Table
 from tablectl.houses import rules
@@ -244,6 +244,28 @@ def test_an_unread_card_where_its_box_lost_one_is_that_one_until_it_is_read() ->
     assert felt.alerts == []
     felt.take(Read(3, Card("AC")))
     assert felt.alerts == ["felt.identity_mismatch"]
+
+
+def test_a_card_is_not_missing_while_something_lies_where_it_is_due_that_came_with_it() -> None:
+    felt = ByHand()
+    felt.draw("8S")
+    came = felt.now
+    felt.take(Hidden(1, came))
+    felt.wait(20.0)
+    assert felt.told == []
+    felt.take(Hidden(1))
+    felt.wait(0.1)
+    assert felt.told == [("missing", 0, None)]
+    assert felt.alerts == ["felt.card_missing"]
+
+
+def test_what_lay_there_before_the_card_was_drawn_excuses_nothing() -> None:
+    felt = ByHand()
+    felt.take(Hidden(1, felt.now))
+    felt.wait(2.0)
+    felt.draw("8S")
+    felt.wait(4.0)
+    assert felt.alerts == ["felt.card_missing"]
 
 
 def test_a_card_like_the_one_that_was_collected_where_it_comes_to_lie_is_not_missing() -> None:

@@ -15,6 +15,7 @@ from tablectl.places import Box, Place
 
 __all__ = [
     "Began",
+    "Hidden",
     "Moved",
     "Parted",
     "Placed",
@@ -135,6 +136,13 @@ class Removed(_Event, frozen=True, tag="removed"):
     last: int
 
 
+class Hidden(_Event, frozen=True, tag="hidden"):
+    """Something that is no known card lies over a part of a place, without a break `since` then; None: it is in plain sight."""
+
+    place: Box | Literal["dealer"]
+    since: int | None = None
+
+
 class StakeSeen(_Event, frozen=True, tag="stake"):
     """A stake circle was occupied or emptied, or what stands there changed."""
 
@@ -142,7 +150,7 @@ class StakeSeen(_Event, frozen=True, tag="stake"):
     state: Literal["occupied", "emptied", "changed"]
 
 
-Tracked = Began | Placed | Read | Swapped | Moved | Parted | Removed | StakeSeen
+Tracked = Began | Placed | Read | Swapped | Moved | Parted | Removed | Hidden | StakeSeen
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Tracked] = msgspec.json.Decoder(Tracked)

@@ -16,6 +16,7 @@ from tablectl.cards import Card
 from tablectl.felt.following import Track, covered, matched, turned
 from tablectl.felt.sighting import (
     Began,
+    Hidden,
     Moved,
     Parted,
     Placed,
@@ -44,6 +45,8 @@ LOST: Final = 250_000
 """A card that never counted is forgotten when it is not seen for so long."""
 PLAIN: Final = 200_000
 """A card is in plain sight when it was seen within so long."""
+CLEAR: Final = 800_000
+"""A place is in plain sight when nothing lay over it for so long: what lies there was seen and read by then."""
 FEWEST: Final = 4
 """Frames that a card is seen in, at the least, before it counts."""
 SHARE: Final = 0.5
@@ -70,6 +73,7 @@ class Tracker:
         self._place_at = place_at
         self._tracks: list[Track] = []
         self._stakes: dict[int, _Stake] = {}
+        self._veils: dict[int | Literal["dealer"], _Veil] = {}
         self._next: int | None = None
         self._dark_until = 0
 
@@ -95,6 +99,7 @@ class Tracker:
             said += self._fresh(track, sighting.at)  # before what is gone is said: it may be one that was carried
         for track in lying:
             said += self._settled(track, sighting)
+        said += self._veiled(sighting)
         for stake in sighting.stakes:
             said += self._stakes.setdefault(stake.box, _Stake(stake)).feed(stake, sighting.at)
         return tuple(said)
@@ -122,6 +127,24 @@ class Tracker:
         lost = {_spot(track.place) for track in self.lying if track.missing_since == sighting.at}
         if len(lost) >= 3:
             self._dark_until = sighting.at + DARK
+
+    def _veiled(self, sighting: Sighting) -> Iterable[Tracked]:
+        """Places over which something lies for a while, and those that are in plain sight again."""
+        at = sighting.at
+        for region in sighting.covered:
+            x, y = (sum(point[axis] for point in region) / len(region) for axis in (0, 1))
+            inner = [(x + 0.9 * (px - x), y + 0.9 * (py - y)) for px, py in region]
+            for place in {self._place_at(point) for point in (*inner, (x, y))}:
+                if place is not None:
+                    self._veils.setdefault(place, _Veil(at)).last = at
+        for place, veil in list(self._veils.items()):
+            if veil.last == at and not veil.told and at - veil.since >= REST:
+                veil.told = True
+                yield Hidden(place, veil.since)
+            elif at - veil.last >= CLEAR:
+                del self._veils[place]
+                if veil.told:
+                    yield Hidden(place)
 
     def _settled(self, track: Track, sighting: Sighting) -> Iterable[Tracked]:
         """What is new of a card that counts."""
@@ -267,6 +290,14 @@ class Tracker:
             if _box(track.place) == box:
                 track.place = BoxPlace(box, 1 - _hand(track.place))
         return self._parted(box)
+
+
+class _Veil:
+    """Something that lies over a place."""
+
+    def __init__(self, at: int) -> None:
+        self.since = self.last = at
+        self.told = False
 
 
 class _Stake:
