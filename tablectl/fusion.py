@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 
 from tablectl.cards import Card
-from tablectl.felt.sighting import Began, Hidden, Moved, Parted, Placed, Read, Removed, Swapped, Tracked
+from tablectl.felt.sighting import Began, Hidden, Moved, Parted, Placed, Read, StakeSeen, Swapped, Tracked
 from tablectl.game.table import Due
 from tablectl.instants import from_micros, to_micros
 from tablectl.observations import (
@@ -74,6 +74,9 @@ MOST: Final = 400
 
 IN_ORDER = (CardDrawn, CutCard, Decision, Insurance, NoMoreBets, Paid, ShoeFault, Tick)
 """What must not overtake a card that is held."""
+
+
+_STAKES: Final[dict[str, FeltKind]] = {"occupied": "stake_laid", "emptied": "stake_taken", "changed": "stake_changed"}
 
 
 class Draw(msgspec.Struct):
@@ -324,8 +327,9 @@ class Fusion:
             yield from self._uncollected(event)
         elif isinstance(event, Parted):
             yield from self._parted(event)
-        elif not isinstance(event, Read | Swapped | Moved | Removed):
-            return  # a stake circle: what it is worth, no camera knows
+        elif isinstance(event, StakeSeen):
+            if not self._is_back(state.camera_since):  # else it is news to the camera alone
+                yield Felt(at=from_micros(state.now), kind=_STAKES[event.state], to=BoxPlace(event.box))
         elif (laid := next((laid for laid in state.laid if laid.id == event.id), None)) is not None:
             if isinstance(event, Read):
                 yield from self._read(laid, event)

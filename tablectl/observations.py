@@ -132,7 +132,9 @@ class Paid(Observed, frozen=True, tag="paid"):
     hand: HandNumber = 0
 
 
-FeltKind = Literal["placed", "appeared", "missing", "moved", "swapped", "split", "not_collected"]
+FeltKind = Literal[
+    "placed", "appeared", "missing", "moved", "swapped", "split", "not_collected", "stake_laid", "stake_taken", "stake_changed"
+]
 
 
 class Felt(Observed, frozen=True, tag="felt"):
@@ -147,6 +149,8 @@ class Felt(Observed, frozen=True, tag="felt"):
     | `swapped` | where the card `was` lay, `card` lies |
     | `split` | the cards of a box were parted; `to` is the new hand |
     | `not_collected` | the hand of this card, at `to`, still lies there though it is bust and another place got a card |
+    | `stake_laid` | chips stand in the circle of the box `to`, where none stood: how much, no camera knows |
+    | `stake_taken` `stake_changed` | none stand there any more, or others |
 
     `ago` tells which drawn card it is about: 0 the last `card` before this observation, 1 the one before that; None: none.
     """

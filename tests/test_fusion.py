@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
-from tablectl.felt.sighting import Began, Hidden, Placed, Read, Removed, Tracked
+from tablectl.felt.sighting import Began, Hidden, Placed, Read, Removed, StakeSeen, Tracked
 from tablectl.fusion import Fusion
 from tablectl.game.table import Table
 from tablectl.houses import rules
@@ -86,7 +86,7 @@ def test_five_hundred_rounds_without_an_alert(house: str) -> None:
 class ByHand:
     """A Spanish table whose shoe and felt are told by hand; boxes 1 and 2 play, or those that are given."""
 
-    def __init__(self, *boxes: int) -> None:
+    def __init__(self, *boxes: int, closed: bool = True) -> None:
         self.table = Table(HOUSES["es"])
         self.fusion = Fusion(self.table.due)
         self.now = to_micros("2026-11-30T20:00:00Z")
@@ -96,7 +96,8 @@ class ByHand:
         self.wait(60.0)
         for box in boxes or (1, 2):
             self.take(Bet(box=box, amount=1000))
-        self.take(NoMoreBets())
+        if closed:
+            self.take(NoMoreBets())
         self.take(Began())
 
     def take(self, item: Observation | Tracked) -> list[Observation]:
@@ -272,6 +273,45 @@ def test_a_card_like_the_one_that_was_collected_where_it_comes_to_lie_is_not_mis
     """Following takes the second for the first: it cannot know that another was drawn."""
     session = Session(HOUSES["es"], seed=129, rounds=3, noise=Noise())
     ends_right(session.all())
+
+
+# Stake circles
+
+
+def test_chips_that_come_or_go_or_change_after_the_betting_closed_are_late() -> None:
+    felt = ByHand()
+    for box, state, alerts in [(1, "occupied", 0), (5, "occupied", 1), (2, "changed", 2), (1, "emptied", 3)]:
+        felt.take(StakeSeen(box, state))  # type: ignore[arg-type]
+        assert felt.alerts == ["bet.late"] * alerts
+    said = [(one.box, one.operands["amount"]) for one in felt.said if isinstance(one, Alert) and one.code == "bet.late"]
+    assert said == [(5, "??"), (2, "??"), (1, 0)]
+
+
+def test_chips_that_change_where_a_hand_may_double_or_is_settled_say_nothing() -> None:
+    felt = ByHand(1)
+    felt.take(StakeSeen(1, "occupied"))
+    for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("3H", BoxPlace(1, 0))], 1):
+        felt.draw(card)
+        felt.lay(number, card, place)  # type: ignore[arg-type]
+    felt.take(StakeSeen(1, "changed"))  # the double's chips come before its key
+    felt.take(Decision(box=1, action="double"))
+    felt.draw("KD")
+    felt.take(StakeSeen(1, "changed"))
+    felt.lay(4, "KD", BoxPlace(1, 0))
+    for number, card in enumerate(("TD", "9S"), 5):
+        felt.draw(card)
+        felt.lay(number, card, "dealer")
+    assert [one.result for one in felt.said if isinstance(one, Outcome)] == ["win"]
+    felt.take(StakeSeen(1, "changed"))
+    felt.take(StakeSeen(1, "emptied"))
+    assert felt.alerts == []
+
+
+def test_chips_that_change_before_the_betting_closed_are_the_pits_to_tell() -> None:
+    felt = ByHand(1, closed=False)
+    for state in ("occupied", "changed", "emptied"):
+        felt.take(StakeSeen(1, state))
+    assert felt.alerts == []
 
 
 # What the one knows and the other does not

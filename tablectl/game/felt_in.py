@@ -156,6 +156,26 @@ def _not_collected(state: State, seen: Felt) -> None:
         state.alert("felt.not_collected", hand=hand, cards=hand.cards)
 
 
+def _staked(state: State, seen: Felt) -> None:
+    """The chips of a box have changed: after the betting closed they may only do so by what its hands decide, or win and lose."""
+    if not isinstance(seen.to, BoxPlace) or state.playing not in IN_ROUND:
+        return
+    box = seen.to.box
+    hands, staked = hands_of(state.round, box), state.stakes.on(box) + state.stakes.carried_on(box)
+    if seen.kind == "stake_laid":
+        late = not staked  # else it was seen late: an arm lay over it, or following began anew
+    elif any(hand.result is not None for hand in hands):
+        return  # paid or taken
+    elif seen.kind == "stake_taken":
+        late = bool(hands)
+    else:
+        acting = state.round.acting if state.phase == "players" else None
+        may_add = acting is not None and acting.box == box
+        late = len(hands) == 1 and hands[0].stake == hands[0].first_stake and not may_add
+    if late:
+        state.alert("bet.late", box=box, amount=0 if seen.kind == "stake_taken" else Card.UNREAD.value, phase=state.playing)
+
+
 _KINDS: dict[FeltKind, Callable[[State, Felt], None]] = {
     "placed": _placed,
     "appeared": _appeared,
@@ -164,6 +184,9 @@ _KINDS: dict[FeltKind, Callable[[State, Felt], None]] = {
     "swapped": _swapped,
     "split": _split,
     "not_collected": _not_collected,
+    "stake_laid": _staked,
+    "stake_taken": _staked,
+    "stake_changed": _staked,
 }
 
 
