@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import chain
 from pathlib import Path
 from typing import get_args
@@ -11,8 +12,10 @@ import click
 
 from tablectl.cli.calibrate_check import check
 from tablectl.cli.calibrate_deck import deck
+from tablectl.cli.drawn import require_apart
+from tablectl.cli.given import given
 from tablectl.cli.main import say
-from tablectl.errors import InputError, UsageError
+from tablectl.errors import ConfigError, InputError, UsageError
 from tablectl.felt import calibration as calibrations
 from tablectl.felt import folder, registration
 from tablectl.felt.half_circle import half_circle
@@ -21,7 +24,7 @@ from tablectl.felt.lens import BOARDS, calibrate_lens
 from tablectl.felt.overlay import lay_over, plan
 from tablectl.felt.sheets import Paper, sheets
 from tablectl.felt.showing import pictures
-from tablectl.felt.sources import write_picture
+from tablectl.felt.sources import put, write_picture
 
 __all__ = ["calibrate"]
 
@@ -61,6 +64,8 @@ def lens(calibration: Path, sources: tuple[str, ...], camera: str, board: str, c
 
     SOURCE is a picture file, a folder of them, a video, or a camera: /dev/video0, rtsp://...
     """
+    with given("--camera"):
+        folder.checked_camera(camera)
     found = calibrate_lens(pictures(sources, most=count), BOARDS[board])
     folder.add_camera(calibration, camera)
     path = folder.write_lens(calibration, camera, found.lens)
@@ -98,6 +103,10 @@ def felt(
     The felt is empty, and its layout and the camera's lens are calibrated. Writes a picture with the layout laid over the felt:
     CAMERA.layout.png in the folder, unless --picture says where.
     """
+    with given("--camera"):
+        folder.checked_camera(camera)
+    laid = picture or calibration / f"{camera}.layout.png"
+    require_apart("--picture", [laid], map(Path, sources))
     layout = read_layout(calibration / "layout.toml")
     frames = pictures(sources, most=5)
     first = next(frames, None)
@@ -116,7 +125,6 @@ def felt(
     folder.add_camera(calibration, camera)
     path = folder.write_pose(calibration, camera, found.view.pose)
     one = calibrations.Calibration(calibration.name, layout, [found.view])
-    laid = picture or calibration / f"{camera}.layout.png"
     write_picture(laid, lay_over(first[1], found.view, layout, one.fineness))
     if known is None:
         say(f"{camera}: its lens was not calibrated: it is taken to draw straight lines straight")
@@ -172,9 +180,12 @@ def layout(
     if not cards[0] < cards[1] or depth > width:
         raise UsageError("boxes end farther out than they begin, and a half-circle is wider than deep")
     drawn = half_circle(title, width=width, depth=depth, cards=cards, stake=stake, first_marker=first_marker)
-    folder.write_layout(calibration, drawn)
-    drawn = read_layout(path)  # says what no table can have, with the file's line
     laid = picture or calibration / "layout.png"
+    require_apart("--picture", [laid], [])
+    try:
+        folder.write_layout(calibration, drawn)
+    except ConfigError as error:  # the file would not have been one: what was asked for is wrong
+        raise UsageError(f"no table can have this: {error.message}", field=error.field) from None
     write_picture(laid, plan(drawn))
     click.echo(f"{path}: {drawn.size[0]:g} x {drawn.size[1]:g} mm, {len(drawn.markers)} markers; drawn in {laid}")
 
@@ -189,14 +200,19 @@ def sheet(output: Path, name: str | None, paper: Paper) -> None:
     Print at 100 %, not fitted to the page, and measure the rule at the foot: it is 100 mm.
     """
     markers = read_layout(calibrations.find(name) / "layout.toml") if name else None
-    output.write_bytes(sheets(markers, paper))
+    put(output, sheets(markers, paper))
     click.echo(f"{output}: the {paper.upper()} board" + (f", {len(markers.markers)} markers" if markers else ""))
 
 
 def _say_fineness(calibration: Path) -> None:
     """Say where cards would be seen with too few pixels, once all the table's cameras have their felt."""
     if all((calibration / f"{camera}.felt.toml").exists() for camera in calibrations.read_about(calibration).cameras):
-        for one in calibrations.load(calibration, fine=False).fineness:
+        try:
+            table = calibrations.load(calibration, fine=False)
+        except ConfigError as error:  # of another camera's file: this one's is written
+            say(str(error))
+            return
+        for one in table.fineness:
             if one.verdict != "good":
                 say(f"{one}: {one.verdict}; {calibrations.ENOUGH} are wanted, {calibrations.TOO_FEW} are needed")
 
@@ -206,6 +222,8 @@ def _pair(text: str) -> tuple[tuple[float, float], tuple[float, float]]:
     try:
         pixel, place = ([float(part) for part in side.split(",")] for side in text.split("="))
         (px, py), (x, y) = pixel, place
+        if not all(map(math.isfinite, (px, py, x, y))):
+            raise ValueError
     except ValueError:
         raise UsageError(f"{text!r} is no PX,PY=X,Y such as 412,96.5=1370,45", field="--point") from None
     return (px, py), (x, y)

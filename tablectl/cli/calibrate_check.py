@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
+from tablectl.cli.drawn import require_apart
 from tablectl.cli.main import say
 from tablectl.errors import UsageError
 from tablectl.felt import calibration as calibrations
+from tablectl.felt import deck as decks
 from tablectl.felt.drift import Drift, require_this_table
 from tablectl.felt.overlay import lay_over
 from tablectl.felt.showing import pictures
@@ -35,24 +37,27 @@ def check(calibration: str, sources: tuple[str, ...], camera: str, picture: Path
     was moved, or it is another table's.
     """
     table = calibrations.load(calibration, fine=False)
+    deck = decks.load_deck(calibrations.find(calibration))
     if sources and camera not in table.views:
         raise UsageError(f"no camera {camera}; there are {', '.join(table.views)}", where=calibration)
+    if picture:
+        require_apart("--picture", [picture], map(Path, sources))
     drifts = []
     for name, frame in pictures(sources, most=1):
         drifts.append((name, require_this_table(frame, table.views[camera], table.layout, name)))
         if picture:
             write_picture(picture, lay_over(frame, table.views[camera], table.layout, table.fineness))
     if as_json:
-        click.echo(json.dumps(_report(table, drifts), indent=2))
+        click.echo(json.dumps(_report(table, drifts, deck), indent=2))
     else:
-        for line in _lines(table, drifts):
+        for line in _lines(table, drifts, deck):
             click.echo(line)
     for warning in table.warnings:
         say(warning)
     table.require_fine(calibration)
 
 
-def _report(table: calibrations.Calibration, drifts: list[tuple[str, Drift]]) -> dict[str, Any]:
+def _report(table: calibrations.Calibration, drifts: list[tuple[str, Drift]], deck: decks.EnrolledDeck | None) -> dict[str, Any]:
     return {
         "name": table.name,
         "sha256": table.digest,
@@ -71,11 +76,12 @@ def _report(table: calibrations.Calibration, drifts: list[tuple[str, Drift]]) ->
             for one in table.fineness
         ],
         "pictures": [{"file": name, **found._asdict(), "peeled": found.peeled} for name, found in drifts],
+        "deck": None if deck is None else [str(card) for card in deck.patches],
         "warnings": table.warnings,
     }
 
 
-def _lines(table: calibrations.Calibration, drifts: list[tuple[str, Drift]]) -> Iterator[str]:
+def _lines(table: calibrations.Calibration, drifts: list[tuple[str, Drift]], deck: decks.EnrolledDeck | None) -> Iterator[str]:
     yield f"{table.name}: {table.title}"
     for camera, view in table.views.items():
         yield (
@@ -88,4 +94,6 @@ def _lines(table: calibrations.Calibration, drifts: list[tuple[str, Drift]]) -> 
         shift = "" if found.mm is None else f", {found.mm:.2f} mm"
         peeled = f", by themselves moved: {', '.join(map(str, found.peeled))}" if found.peeled else ""
         yield f"{name}: camera {found.camera} {found.state.replace('_', ' ')}{shift}, {found.found} of {found.of} markers{peeled}"
+    if deck is not None:
+        yield f"deck: {len(deck.patches)} cards enrolled"
     yield f"sha256 {table.digest}"

@@ -10,7 +10,7 @@ import click
 
 from tablectl.cards import PACK, Card
 from tablectl.cli.main import say
-from tablectl.errors import InputError, UsageError
+from tablectl.errors import InputError, TablectlError, UsageError
 from tablectl.felt import calibration as calibrations
 from tablectl.felt import deck as decks
 from tablectl.felt.drift import require_size
@@ -37,7 +37,7 @@ def deck(calibration: Path, sources: tuple[str, ...], camera: str, order: str | 
     """Enrol a deck: each card is shown once, alone on an empty box; its corners are kept in the folder.
 
     Of pictures, each shows one card. In a video or before a camera a card counts once it lies still; take it away before the
-    next.
+    next. Cards that were enrolled before something went wrong are kept: show the others with --order.
     """
     table = calibrations.load(calibration, fine=False)
     view = table.views.get(camera)
@@ -48,11 +48,17 @@ def deck(calibration: Path, sources: tuple[str, ...], camera: str, order: str | 
     cards = _cards(order.split()) if order else _cards(names) if still else list(PACK)
     shown = pictures(sources, most=100_000, gap_s=0.2)
     found: list[decks.Enrolled] = []
-    for one in decks.enrol(_checked(shown, table, camera), view, area, table.layout.card, cards, moving=not still):
-        found.append(one)
-        say(f"{one.card}: {one.source}")
-        if len(found) == len(cards):
-            break
+    try:
+        for one in decks.enrol(_checked(shown, table, camera), view, area, table.layout.card, cards, moving=not still):
+            found.append(one)
+            say(f"{one.card}: {one.source}")
+            if len(found) == len(cards):
+                break
+    except (TablectlError, KeyboardInterrupt):
+        if found:  # they need not be shown again
+            decks.write_deck(calibration, found, table.layout.card)
+            say(f"{len(found)} of {len(cards)} cards are enrolled; show the others with --order")
+        raise
     if not found:
         raise InputError("no card was seen to lie still, alone", where=sources[0])
     decks.write_deck(calibration, found, table.layout.card)
@@ -98,5 +104,5 @@ def _cards(names: list[str]) -> list[Card]:
 
 def _checked(shown: Iterator[tuple[str, Picture]], table: calibrations.Calibration, camera: str) -> Iterator[tuple[str, Picture]]:
     for name, frame in shown:
-        require_size(frame, table.views[camera])
+        require_size(frame, table.views[camera], name)
         yield name, frame

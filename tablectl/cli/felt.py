@@ -105,11 +105,9 @@ def _drawn(overlay: Path | None, paths: Sequence[Path]) -> dict[Path, Path]:
     """Where each picture's overlay goes. Raises `UsageError` for what would write over a picture, and where nothing can go."""
     if overlay is None or not paths:
         return {}
-    from tablectl.felt.sources import SUFFIXES
+    from tablectl.cli.drawn import require_apart
 
     if len(paths) == 1 and not os.path.isdir(overlay):
-        if overlay.suffix.lower() not in SUFFIXES:
-            raise UsageError("name it .png or .jpg", where=str(overlay), field="--overlay")
         made = {paths[0]: overlay}
     else:
         try:
@@ -125,17 +123,8 @@ def _drawn(overlay: Path | None, paths: Sequence[Path]) -> dict[Path, Path]:
                 name = f"{path.stem}-{number}"
             taken.add(name)
             made[path] = overlay / f"{name}.png"
-    pictures = {_identity(path) for path in made if os.path.exists(path)}
-    for target in made.values():
-        if os.path.exists(target) and _identity(target) in pictures:
-            raise UsageError("is one of the pictures: it would be written over", where=str(target), field="--overlay")
+    require_apart("--overlay", made.values(), made)
     return made
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """What tells a file from another, whatever names and links it has."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
 
 
 def _require_room(picture: Any, px_per_mm: float | None, path: Path) -> None:

@@ -14,6 +14,7 @@ camera sees whole, point by point by the one that has the most pixels a millimet
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,7 @@ from tablectl.felt.layout import Layout, Place, Points, StakeCircle, named, read
 from tablectl.felt.lens import Lens
 from tablectl.felt.view import FeltPose, Region, View
 from tablectl.resources import data_folder
-from tablectl.settings import digest, read_toml
+from tablectl.settings import digest, line_of, read_toml
 
 __all__ = [
     "ENOUGH",
@@ -46,6 +47,10 @@ ENOUGH = 2.0
 """Pixels a millimetre that the reader wants wherever a card may lie."""
 TOO_FEW = 1.5
 """Fewer than this are refused; between the two the reader leaves more cards unread."""
+MIN_MARKERS = 4
+"""Four markers that are seen are the least."""
+MISPLACED_MM = 4.0
+"""A single marker that is this far off lies elsewhere than the layout says; the others are believed."""
 GRID = 10.0
 """Millimetres between the places that are looked at."""
 
@@ -178,6 +183,8 @@ class Calibration:
         for view in self.views.values():
             if view.lens.is_straight:
                 said.append(f"camera {view.camera}: its lens is taken to draw straight lines straight: it was not calibrated")
+            if not view.pose.markers:
+                said.append(f"camera {view.camera}: was calibrated by points: whether it has moved is not watched")
         unseen = [
             stake.box for stake in self.layout.stakes if not any(view.sees(ring(stake)).all() for view in self.views.values())
         ]
@@ -230,6 +237,8 @@ def load(name: str | Path, *, fine: bool = True) -> Calibration:
     about = read_about(folder)
     layout = read_layout(folder / "layout.toml")
     views = [read_view(folder, camera) for camera in about.cameras]
+    for view in views:
+        require_its_layout(view, layout, folder / f"{view.camera}.felt.toml")
     calibration = Calibration(folder.resolve().name, layout, views, title=about.title, digest=_digest(folder, about))
     if fine:
         calibration.require_fine(str(folder))
@@ -240,14 +249,14 @@ def read_about(folder: Path) -> About:
     """`calibration.toml` of a folder."""
     about, _ = read_toml(folder / "calibration.toml", About)
     if len(set(about.cameras)) != len(about.cameras):
-        raise ConfigError("a camera stands there twice", where=str(folder / "calibration.toml"), field="cameras")
+        raise _fault(folder / "calibration.toml", "cameras", "a camera stands there twice")
     return about
 
 
 def read_lens(folder: Path, camera: str) -> Lens | None:
     """A camera's lens; None when there is no file for it."""
     path = folder / f"{camera}.lens.toml"
-    return read_toml(path, Lens)[0] if path.exists() else None
+    return read_toml(path, Lens)[0] if os.path.lexists(path) else None
 
 
 def read_view(folder: Path, camera: str) -> View:
@@ -256,14 +265,42 @@ def read_view(folder: Path, camera: str) -> View:
     pose, _ = read_toml(path, FeltPose)
     lens = read_lens(folder, camera) or straight_lens(pose.width, pose.height)
     if lens.size != (pose.width, pose.height):
-        raise ConfigError(
-            f"is for pictures of {pose.width}x{pose.height}, the lens for {lens.width}x{lens.height}: calibrate the felt again",
-            where=str(path),
-            field="width",
+        problem = (
+            f"is for pictures of {pose.width}x{pose.height}, the lens for {lens.width}x{lens.height}: calibrate the felt again"
         )
+        raise _fault(path, "width", problem)
     if abs(float(np.linalg.det(np.array(pose.to_pixels)))) < 1e-9:
-        raise ConfigError("is no homography: it has no inverse", where=str(path), field="to_pixels")
+        raise _fault(path, "to_pixels", "is no homography: it has no inverse")
     return View(camera, lens, pose)
+
+
+def require_its_layout(view: View, layout: Layout, path: Path) -> None:
+    """Raise `ConfigError` for a felt that was calibrated on another table, or before its layout was changed.
+
+    A camera that was calibrated by points has no markers to tell that by.
+    """
+    seen = [marker for marker in view.pose.markers if marker.id in layout.by_id]
+    if view.pose.by == "markers" and len(view.pose.markers) < MIN_MARKERS:
+        problem = (
+            f"has {len(view.pose.markers)} of the markers it was calibrated by; {MIN_MARKERS} are the least: is the file whole?"
+        )
+        raise _fault(path, "markers", problem)
+    if len(seen) < len(view.pose.markers) / 2:
+        strange = [str(marker.id) for marker in view.pose.markers if marker.id not in layout.by_id]
+        raise _fault(path, "markers", f"the layout has no markers {', '.join(strange[:8])}: is it another table's?")
+    if seen:
+        gaps = [view.to_mm(marker.corners) - layout.by_id[marker.id].corners() for marker in seen]
+        off = float(np.median([np.linalg.norm(gap, axis=1).max() for gap in gaps]))
+        if not off <= MISPLACED_MM:
+            problem = (
+                f"its markers are {off:.0f} mm from where the layout has them: the layout was changed, or is another table's"
+            )
+            raise _fault(path, "to_pixels", f"{problem}; calibrate the felt again")
+
+
+def _fault(path: Path, field: str, message: str) -> ConfigError:
+    """An error at a key of a file that was read."""
+    return ConfigError(message, where=str(path), line=line_of(path.read_text(), field), field=field)
 
 
 def straight_lens(width: int, height: int) -> Lens:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import cv2
 import numpy as np
@@ -21,7 +23,7 @@ from tablectl.errors import DeviceError, InputError, TablectlError
 from tablectl.felt.sources import folder_pictures, is_camera, read_picture
 from tablectl.felt.view import Picture
 
-__all__ = ["Source", "checked_source", "opened", "shown"]
+__all__ = ["Source", "checked_source", "opened", "quiet", "shown"]
 
 PACE = 15.0
 """Pictures a second of a folder, and of a video that does not say."""
@@ -29,6 +31,9 @@ NETWORK_MS = 5000
 """How long FFmpeg may wait for a host, where it keeps to that."""
 RTSP_OPTIONS = "rtsp_transport;tcp"
 """Over UDP a lost packet is a smeared picture."""
+PORTS = {"rtsp": 554, "rtsps": 322, "http": 80, "https": 443}
+KNOCK_S = 2.0
+"""How long a host is knocked at that sent nothing, to be told apart from one that is not there."""
 
 
 class Source(Protocol):
@@ -69,7 +74,7 @@ def opened(address: str, size: tuple[int, int] | None = None) -> Source:
 
     Raises `DeviceError`, `InputError`: nothing is there, no camera, no picture in it. It may never return.
     """
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)  # what it would warn of is told by us
+    quiet()
     path = Path(address)
     if "://" in address:
         return _network(checked_source(address))
@@ -86,6 +91,12 @@ def opened(address: str, size: tuple[int, int] | None = None) -> Source:
     if not stat.S_ISREG(mode):
         raise InputError("is no video", where=address)
     return _Capture(cv2.VideoCapture(address, cv2.CAP_FFMPEG), address, live=False)
+
+
+def quiet() -> None:
+    """Have OpenCV and FFmpeg keep their words to themselves: what is wrong is told by us, and without addresses of memory."""
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
 
 
 def _device(address: str, size: tuple[int, int] | None) -> Source:
@@ -110,7 +121,27 @@ def _device(address: str, size: tuple[int, int] | None) -> Source:
 def _network(address: str) -> Source:
     os.environ.setdefault("OPENCV_FFMPEG_CAPTURE_OPTIONS", RTSP_OPTIONS)
     waits = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, NETWORK_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, NETWORK_MS]
-    return _Capture(cv2.VideoCapture(address, cv2.CAP_FFMPEG, waits), address, live=True)
+    capture = cv2.VideoCapture(address, cv2.CAP_FFMPEG, waits)
+    if not capture.isOpened():
+        capture.release()
+        raise DeviceError(_no_video(address), where=shown(address))
+    return _Capture(capture, address, live=True)
+
+
+def _no_video(address: str) -> str:
+    """Why there is no video at an address, as far as a knock at its port tells."""
+    try:
+        url = urlsplit(address)
+        host, port = url.hostname or "", url.port or PORTS[url.scheme.lower()]
+    except ValueError as fault:
+        return f"is no address: {fault}"
+    try:
+        socket.create_connection((host, port), timeout=KNOCK_S).close()
+    except TimeoutError:
+        return f"{host} does not answer"
+    except OSError as fault:
+        return f"cannot be reached: {fault.strerror or fault}"
+    return "answers, but sends no video: are its path, user and password right?"
 
 
 class _Capture:

@@ -18,9 +18,9 @@ import numpy as np
 from tablectl.cards import Card
 from tablectl.errors import ConfigError, InputError
 from tablectl.felt.layout import Points
-from tablectl.felt.sources import read_picture, write_picture
+from tablectl.felt.sources import put, read_picture, write_picture
 from tablectl.felt.view import Picture, View, cut
-from tablectl.settings import read_toml
+from tablectl.settings import line_of, read_toml
 
 __all__ = ["DeckFile", "Enrolled", "EnrolledDeck", "LoneCard", "corners", "enrol", "find_lone_card", "load_deck", "write_deck"]
 
@@ -149,9 +149,12 @@ def enrol(
 
 
 def write_deck(folder: Path, enrolled: list[Enrolled], card: tuple[float, float]) -> None:
-    """Write `deck/` and `deck.toml` into a calibration's folder; cards enrolled before and not now stay."""
+    """Write `deck/` and `deck.toml` into a calibration's folder; cards enrolled before and not now stay. Raises `InputError`."""
     patches = folder / "deck"
-    patches.mkdir(exist_ok=True)
+    try:
+        patches.mkdir(exist_ok=True)
+    except OSError as fault:
+        raise InputError(f"cannot be made: {fault.strerror}", where=str(patches)) from None
     for one in enrolled:
         write_picture(patches / f"{one.card}.png", one.patches[0])
         write_picture(patches / f"{one.card}.2.png", one.patches[1])
@@ -163,7 +166,7 @@ def write_deck(folder: Path, enrolled: list[Enrolled], card: tuple[float, float]
         f"card = [{card[0]:g}, {card[1]:g}]",
         f"cards = {msgspec.json.encode(cards).decode()}",
     ]
-    (folder / "deck.toml").write_text("\n".join(lines) + "\n")
+    put(folder / "deck.toml", ("\n".join(lines) + "\n").encode())
 
 
 def load_deck(folder: Path) -> EnrolledDeck | None:
@@ -171,17 +174,18 @@ def load_deck(folder: Path) -> EnrolledDeck | None:
     path = folder / "deck.toml"
     if not path.exists():
         return None
-    file, _ = read_toml(path, DeckFile)
+    file, data = read_toml(path, DeckFile)
     size = (round(file.corner[0] * file.px_per_mm), round(file.corner[1] * file.px_per_mm))
     patches: dict[Card, tuple[Picture, ...]] = {}
     for index, name in enumerate(file.cards):
+        line = line_of(data.decode(), f"cards[{index}]")
         try:
             card = Card(name)
             files = [folder / "deck" / f"{name}.png", folder / "deck" / f"{name}.2.png"]
             found = [read_picture(one) for one in files if one.exists()]
         except (ValueError, InputError) as fault:
-            raise ConfigError(f"{name}: {fault}", where=str(path), field=f"cards[{index}]") from None
+            raise ConfigError(f"{name}: {fault}", where=str(path), line=line, field=f"cards[{index}]") from None
         if not found or any((one.shape[1], one.shape[0]) != size for one in found):
-            raise ConfigError(f"{name}: has no patch of {size[0]}x{size[1]}", where=str(path), field=f"cards[{index}]")
+            raise ConfigError(f"{name}: has no patch of {size[0]}x{size[1]}", where=str(path), line=line, field=f"cards[{index}]")
         patches[card] = tuple(found)
     return EnrolledDeck(file, patches)

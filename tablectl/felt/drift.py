@@ -53,7 +53,7 @@ def look(picture: Picture, view: View, layout: Layout, *, limit: float = LIMIT_M
 
     Pure; raises `ConfigError` for a picture of another size than the view was calibrated for.
     """
-    require_size(picture, view)
+    require_size(picture, view, view.camera)
     then = {marker.id: np.array(marker.corners) for marker in view.pose.markers if marker.id in layout.by_id}
     if not then:
         return Drift(view.camera, "unwatched", None, 0, 0, {})
@@ -75,6 +75,7 @@ def look(picture: Picture, view: View, layout: Layout, *, limit: float = LIMIT_M
 
 def require_this_table(picture: Picture, view: View, layout: Layout, where: str, *, limit: float = LIMIT_MM) -> Drift:
     """What `look` says of a picture, when it is this calibration's table; else `ConfigError`."""
+    require_size(picture, view, where)
     drift = look(picture, view, layout, limit=limit, wide=True)
     if drift.state == "other_table":
         raise ConfigError(f"camera {view.camera} sees the markers of another table", where=where)
@@ -91,13 +92,13 @@ def require_this_table(picture: Picture, view: View, layout: Layout, where: str,
     return drift
 
 
-def require_size(picture: Picture, view: View) -> None:
-    """Raise `ConfigError` for a picture that is not of the size the view was calibrated for."""
+def require_size(picture: Picture, view: View, where: str) -> None:
+    """Raise `ConfigError` for a picture, of that name, that is not of the size the view was calibrated for."""
     size = (picture.shape[1], picture.shape[0])
     if size != view.size:
         raise ConfigError(
             f"camera {view.camera} sends {size[0]}x{size[1]}, and was calibrated for {view.size[0]}x{view.size[1]}",
-            where=view.camera,
+            where=where,
         )
 
 

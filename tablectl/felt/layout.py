@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tablectl.errors import ConfigError
 from tablectl.places import Box
-from tablectl.settings import read_toml
+from tablectl.settings import convert, line_of, read_toml
 
 __all__ = [
     "BOXES",
@@ -36,6 +36,7 @@ __all__ = [
     "StakeCircle",
     "dictionary",
     "named",
+    "parse_layout",
     "read_layout",
 ]
 
@@ -158,9 +159,18 @@ def dictionary(family: MarkerFamily) -> cv2.aruco.Dictionary:
 
 def read_layout(path: Path) -> Layout:
     """Read `layout.toml`. Raises `ConfigError` with file, line and key; also for a layout that no table can have."""
-    layout, _ = read_toml(path, Layout)
+    layout, data = read_toml(path, Layout)
+    return _possible(layout, data.decode(), str(path))
+
+
+def parse_layout(text: str, where: str) -> Layout:
+    """`read_layout` for text that is at hand."""
+    return _possible(convert(text, Layout, where=where), text, where)
+
+
+def _possible(layout: Layout, text: str, where: str) -> Layout:
     for field, problem in _problems(layout):
-        raise ConfigError(problem, where=str(path), field=field)
+        raise ConfigError(problem, where=where, line=line_of(text, field), field=field)
     return layout
 
 

@@ -21,6 +21,8 @@ from tablectl.felt.layout import Points
 __all__ = ["BOARDS", "MIN_PICTURES", "Board", "Lens", "LensFound", "calibrate_lens", "find_board"]
 
 Pixels = Annotated[int, msgspec.Meta(ge=16, le=20000)]
+Coefficient = Annotated[float, msgspec.Meta(ge=-1e4, le=1e4)]
+"""Bounded, as no lens has more: what is no number at all is within no bounds."""
 MIN_PICTURES = 6
 """Pictures with the board in them; fewer do not tell focal length from distance."""
 MIN_CORNERS = 8
@@ -58,7 +60,7 @@ class Lens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     fy: Annotated[float, msgspec.Meta(gt=0, le=1e6)]
     cx: Annotated[float, msgspec.Meta(ge=-20000, le=40000)]
     cy: Annotated[float, msgspec.Meta(ge=-20000, le=40000)]
-    distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
+    distortion: tuple[Coefficient, Coefficient, Coefficient, Coefficient, Coefficient] = (0.0, 0.0, 0.0, 0.0, 0.0)
     """k1, k2, p1, p2, k3 of Brown and Conrady."""
     rms: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
     """Pixels, over all corners the lens was calibrated from."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 import cv2
@@ -12,17 +13,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from tablectl.errors import InputError
+from tablectl.felt.calibration import MIN_MARKERS, MISPLACED_MM
 from tablectl.felt.layout import Layout, MarkerFamily, Points, dictionary
 from tablectl.felt.lens import Lens
 from tablectl.felt.view import FeltPose, Homography, Picture, SeenMarker, View
 
 __all__ = ["MAX_RESIDUAL_MM", "Registered", "find_markers", "register_by_markers", "register_by_points"]
 
-MIN_MARKERS = 4
 MAX_RESIDUAL_MM = 1.5
 """A felt whose marks are farther than this from their places is not the one that the layout describes."""
-MISPLACED_MM = 4.0
-"""A single marker that is this far off lies elsewhere than the layout says; the others are believed."""
 MAX_UNSTEADY_MM = 3.0
 """How far the corner of a box may come to lie elsewhere when one marker is left out: farther, and it is a guess."""
 MIN_SPREAD = 0.05
@@ -144,9 +143,28 @@ def register_by_points(
     pixels, places = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
     if ((pixels < -0.5) | (pixels > np.array(lens.size) - 0.5)).any():
         raise InputError(f"a point lies outside the picture of {lens.width}x{lens.height}")
+    _require_from_above(lens.straight(pixels), places)
     view = View(camera, lens, _pose(lens, pixels, places, layout, "points", None))
     off = np.linalg.norm(view.to_mm(pixels) - places, axis=1)
     return Registered(view, {number: float(distance) for number, distance in enumerate(off, start=1)}, (), ())
+
+
+def _require_from_above(straight: Points, places: Points) -> None:
+    """Raise `InputError` for points that show the felt as a mirror would, or folded: two of them were given for each other.
+
+    What lies before a camera keeps the sense in which any three of its points go round.
+    """
+    for three in combinations(range(len(places)), 3):
+        seen, felt = _turns(straight[list(three)]), _turns(places[list(three)])
+        if seen * felt < 0 and min(abs(seen), abs(felt)) > 0.1:  # three near a line go round either way
+            raise InputError("the points show the felt mirrored or folded: were two of them given for each other?")
+
+
+def _turns(three: Points) -> float:
+    """How a triangle goes round: negative the other way, 0 for a line; twice its area by the square of its longest side."""
+    (ax, ay), (bx, by), (cx, cy) = three
+    longest = max(np.hypot(bx - ax, by - ay), np.hypot(cx - bx, cy - by), np.hypot(ax - cx, ay - cy), 1e-9)
+    return float(((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) / longest**2)
 
 
 def _pose(lens: Lens, pixels: Points, places: Points, layout: Layout, by: str, where: str | None) -> FeltPose:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tablectl.errors import DeviceError, InputError
 from tablectl.felt.camera import Back, Camera, Frame
-from tablectl.felt.capture import shown
+from tablectl.felt.capture import quiet, shown
 from tablectl.felt.sources import SUFFIXES, folder_pictures, is_camera, read_picture
 from tablectl.felt.view import Picture
 
@@ -42,7 +42,8 @@ def pictures(sources: Sequence[str], *, most: int, gap_s: float = 0.7) -> Iterat
 def _video(path: Path, most: int) -> Iterator[tuple[str, Picture]]:
     if not path.is_file():
         raise InputError("is no file", where=str(path))
-    video = cv2.VideoCapture(str(path))
+    quiet()
+    video = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
     try:
         if not video.isOpened():
             raise InputError("is neither a picture nor a video", where=str(path))

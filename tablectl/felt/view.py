@@ -22,8 +22,10 @@ __all__ = ["FeltPose", "Homography", "Picture", "Region", "SeenMarker", "View", 
 Picture = NDArray[np.uint8]
 """Rows, columns and three channels in OpenCV's order (blue, green, red); or grey, without channels."""
 
-Homography = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
-Corner = tuple[float, float]
+Entry = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
+Homography = tuple[tuple[Entry, Entry, Entry], tuple[Entry, Entry, Entry], tuple[Entry, Entry, Entry]]
+Across = Annotated[float, msgspec.Meta(ge=-20000, le=40000)]
+Corner = tuple[Across, Across]
 
 
 STEP = 8

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tablectl.felt.calibration import find, load
+from tablectl.felt.layout import read_layout
 from tablectl.felt.lens import BOARDS
 from tablectl.felt.sources import read_picture, write_picture
 from tests.felt.scene import Camera, board_pictures, felt_picture, picture_through
@@ -133,9 +134,19 @@ def test_a_deck_of_pictures_named_by_their_cards(tmp_path: Path, tablectl: Comma
     nameless = tablectl("calibrate", "deck", folder, "nothing.png", "--camera", "left", "--on", "3")
     assert nameless.returncode == 2
     assert "'nothing' is no card; name the pictures by their cards" in nameless.stderr
-    empty = tablectl("calibrate", "deck", folder, "nothing.png", "--camera", "left", "--on", "3", "--order", "AS")
-    assert empty.returncode == 1
-    assert empty.stderr.startswith("tablectl: nothing.png: no card lies alone")
+    half = ("cards/10H.png", "nothing.png", "--camera", "left", "--on", "3", "--order", "2S 3S")
+    broken = tablectl("calibrate", "deck", folder, *half)
+    assert broken.returncode == 1
+    assert broken.stderr.splitlines() == [
+        "tablectl: 2S: cards/10H.png",
+        "tablectl: 1 of 2 cards are enrolled; show the others with --order",
+        "tablectl: nothing.png: no card lies alone on the felt's middle, or more than one does",
+    ]
+    assert (folder / "deck" / "2S.png").exists()
+    (folder / "deck" / "2S.png").write_bytes(b"")
+    checked = tablectl("calibrate", "check", folder)
+    assert checked.returncode == 4
+    assert "deck.toml:5: cards[0]: 2S: " in checked.stderr
 
 
 def test_a_film_of_a_deck(tmp_path: Path, tablectl: Command) -> None:
@@ -178,9 +189,16 @@ def test_bad_pictures_are_told_with_file_and_exit_code(tmp_path: Path, tablectl:
         (("lens", folder, "cut.jpg"), 1, "cut.jpg: is damaged: "),
         (("lens", "new", "nothing.jpg"), 1, "nothing.jpg: No such file or directory"),
         (("check", folder, "blank.png"), 4, "blank.png: camera left sees 0 of its 10 markers: 3 are needed"),
-        (("deck", folder, "small.png", "--order", "AS"), 4, "camera left sends 1280x720, and was calibrated for 1920x1080"),
+        (("felt", folder, "blank.png", "--picture", "blank.png"), 2, "blank.png: --picture: is one of the pictures: it would be"),
+        (("check", folder, "blank.png", "--picture", "x.pdf"), 2, "x.pdf: --picture: name it .png or .jpg"),
+        (("lens", folder, "blank.png", "--camera", "A B"), 2, "--camera: 'A B' is no camera's name"),
+        (
+            ("deck", folder, "small.png", "--order", "AS"),
+            4,
+            "small.png: camera left sends 1280x720, and was calibrated for 1920x1080",
+        ),
     ):
-        result = tablectl("calibrate", *args, "--camera", "left")
+        result = tablectl("calibrate", args[0], "--camera", "left", *args[1:])
         assert result.returncode == code, (args, result.stderr)
         assert result.stdout == ""
         assert result.stderr.startswith(f"tablectl: {message}") or f": {message}" in result.stderr
@@ -197,8 +215,15 @@ def test_a_layout_is_not_written_over_by_mistake(tmp_path: Path, tablectl: Comma
         f"tablectl: {folder}/layout.toml: is there already; --force writes over it\n",
     )
     assert (folder / "layout.toml").read_text() == before
+    narrow = tablectl("calibrate", "layout", folder, "--width", "1000", "--depth", "900", "--force")
+    assert narrow.returncode == 2
+    assert narrow.stderr.startswith("tablectl: boxes: no table can have this: box 1 lies outside the outline")
+    assert (folder / "layout.toml").read_text() == before
     assert tablectl("calibrate", "layout", folder, "--width", "2000", "--depth", "1100", "--force").returncode == 0
-    assert load(folder, fine=False).layout.size == (2000.0, 1100.0)
+    assert read_layout(folder / "layout.toml").size == (2000.0, 1100.0)
+    stale = tablectl("calibrate", "check", folder)
+    assert stale.returncode == 4
+    assert "left.felt.toml:8: to_pixels: its markers are 100 mm from where the layout has them" in stale.stderr
 
 
 @pytest.mark.parametrize("verb", ["lens", "felt", "layout", "deck", "sheet", "check"])

@@ -262,11 +262,37 @@ def copied(name: str, to: Path) -> Path:
             "main.lens.toml",
             "width = 3840",
             "width = 1920",
-            r"main\.felt\.toml: width: is for pictures of 3840x2160, the lens for 1920x2160",
+            r"main\.felt\.toml:2: width: is for pictures of 3840x2160, the lens for 1920x2160",
         ),
-        ("layout.toml", "box = 2\n", "box = 3\n", r"layout\.toml: boxes: must be boxes 1 to 7, in dealing order"),
-        ("layout.toml", "id = 4\n", "id = 3\n", r"layout\.toml: markers: id 3 stands there twice"),
+        ("layout.toml", "box = 2\n", "box = 3\n", r"layout\.toml:\d+: boxes: must be boxes 1 to 7, in dealing order"),
+        ("layout.toml", "id = 4\n", "id = 3\n", r"layout\.toml:\d+: markers: id 3 stands there twice"),
         ("layout.toml", 'family = "apriltag_36h11"', 'family = "qr"', r"layout\.toml:\d+: family: "),
+        (
+            "main.lens.toml",
+            "distortion = [",
+            "distortion = [nan, 0.0, 0.0, 0.0, 0.0]  # [",
+            r"lens\.toml:\d+: distortion\[0\]: must",
+        ),
+        (
+            "main.lens.toml",
+            "distortion = [",
+            "distortion = [inf, 0.0, 0.0, 0.0, 0.0]  # [",
+            r"lens\.toml:\d+: distortion\[0\]: must",
+        ),
+        (
+            "main.felt.toml",
+            "to_pixels = [\n    [",
+            "to_pixels = [\n    [nan, 0, 0], #",
+            r"felt\.toml:8: to_pixels\[0\]\[0\]: must",
+        ),
+        (
+            "main.felt.toml",
+            "to_pixels = [\n    [",
+            "to_pixels = [\n    [1e300, 0, 0], #",
+            r"felt\.toml:8: to_pixels\[0\]\[0\]: must",
+        ),
+        ("main.felt.toml", "corners = [[", "corners = [[nan, 0], [", r"felt\.toml:\d+: markers\[0\]\.corners"),
+        ("main.felt.toml", "[[markers]]\n", "[[marks]]\n", r"main\.felt\.toml:\d+: mark(er)?s"),
     ],
 )
 def test_a_bad_file_is_told_with_file_and_key(tmp_path: Path, file: str, old: str, new: str, message: str) -> None:
@@ -282,8 +308,37 @@ def test_a_homography_without_inverse_is_refused(tmp_path: Path) -> None:
     path = copied("fr", tmp_path) / "main.felt.toml"
     text = re.sub(r"to_pixels = \[\n.*?\n\]", "to_pixels = [[1, 0, 0], [2, 0, 0], [0, 0, 1]]", path.read_text(), flags=re.DOTALL)
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"main\.felt\.toml: to_pixels: is no homography"):
+    with pytest.raises(ConfigError, match=r"main\.felt\.toml:8: to_pixels: is no homography"):
         load(path.parent)
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_a_felt_that_lost_its_markers_is_cut_short(kept: int, tmp_path: Path) -> None:
+    path = copied("fr", tmp_path) / "main.felt.toml"
+    parts = path.read_text().split("[[markers]]")
+    path.write_text("[[markers]]".join(parts[: kept + 1]))
+    with pytest.raises(ConfigError, match=rf"main\.felt\.toml(:\d+)?: markers: has {kept} of the markers .* is the file whole"):
+        load(path.parent)
+
+
+def test_a_felt_of_another_table_or_of_another_layout_is_refused(tmp_path: Path) -> None:
+    folder = copied("fr-two", tmp_path)
+    shutil.copy(calibrations.find("es-two") / "left.felt.toml", folder)
+    with pytest.raises(ConfigError, match=r"left\.felt\.toml:\d+: markers: the layout has no markers 40, 41, .* another table's"):
+        load(folder)
+    shutil.copy(calibrations.find("fr-two") / "left.felt.toml", folder)
+    (folder / "layout.toml").write_text(to_toml(half_circle("wider", width=1900.0)))
+    with pytest.raises(ConfigError, match=r"felt\.toml:8: to_pixels: its markers are \d+ mm from where the layout has them"):
+        load(folder)
+
+
+def test_a_lens_that_is_there_and_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
+    folder = copied("fr", tmp_path)
+    (folder / "main.lens.toml").unlink()
+    assert "its lens is taken to draw straight lines straight" in load(folder).warnings[0]
+    (folder / "main.lens.toml").symlink_to("main.lens.toml")
+    with pytest.raises(ConfigError, match=r"main\.lens\.toml: cannot be read: Too many levels"):
+        load(folder)
 
 
 def test_boxes_that_overlap_or_cross_are_refused(tmp_path: Path) -> None:

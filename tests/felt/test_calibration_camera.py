@@ -110,6 +110,11 @@ def test_four_clicked_points_are_enough_and_three_are_not() -> None:
         register_by_points(_points(four[:3]), layout(), found_lens().lens, "main")
     with pytest.raises(InputError, match=r"in a line|span"):
         register_by_points(_points(np.array([(100.0 * x, 300.0) for x in range(1, 6)])), layout(), found_lens().lens, "main")
+    for one, two in ((0, 1), (1, 2)):  # mirrored, folded
+        pairs = _points(four)
+        pairs[one], pairs[two] = (pairs[one][0], pairs[two][1]), (pairs[two][0], pairs[one][1])
+        with pytest.raises(InputError, match="mirrored or folded: were two of them"):
+            register_by_points(pairs, layout(), found_lens().lens, "main")
     with pytest.raises(InputError, match="a point lies outside the picture of 1920x1080"):
         register_by_points([((2000.0, 5.0), (0.0, 0.0)), *_points(four[1:])], layout(), found_lens().lens, "main")
 

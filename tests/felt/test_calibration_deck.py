@@ -96,5 +96,5 @@ def test_a_deck_is_kept_and_read_back(tmp_path: Path) -> None:
     for one in shown:
         assert all(np.array_equal(mine, theirs) for mine, theirs in zip(one.patches, kept.patches[one.card], strict=True))
     (tmp_path / "deck" / "TH.png").write_bytes(b"no picture")
-    with pytest.raises(ConfigError, match=r"deck\.toml: cards\[1\]: TH: .*TH\.png: is no picture"):
+    with pytest.raises(ConfigError, match=r"deck\.toml:5: cards\[1\]: TH: .*TH\.png: is no picture"):
         load_deck(tmp_path)
