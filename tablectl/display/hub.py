@@ -91,6 +91,7 @@ class Hub:
         self._clock = clock
         self._aims = dict(aims or {})
         self._tables: dict[TableName, _Kept] = {}
+        self._named: dict[tuple[str, str, str], _Kept] = {}
         self._number = 0
         self._broker_at: int | None = None
         self._broker_why = "not reached yet"
@@ -104,14 +105,14 @@ class Hub:
     def hear(self, topic: str, payload: bytes) -> None:
         """Take in a message of a table. What is of no table is passed over."""
         self.broker_is_there()
-        levels = topic.split("/")
+        levels = topic.split("/", 5)
         if len(levels) < 6 or levels[:2] != ["tablectl", "v1"]:
             return
-        kept = self._table(levels[2], levels[3], levels[4])
+        kept = self._table(*levels[2:5])
         if kept is None:
             return
         before = kept.heard.unreadable
-        seen = kept.heard.hear("/".join(levels[5:]), payload, self._clock.steady())
+        seen = kept.heard.hear(levels[5], payload, self._clock.steady())
         self.unreadable += kept.heard.unreadable - before
         if not (seen.picture or seen.alerts):
             return
@@ -126,14 +127,14 @@ class Hub:
         for reader in self.readers:
             reader.wake(kept.heard.name, alerts=bool(seen.alerts))
 
-    def _table(self, *names: str) -> _Kept | None:
-        try:
-            name = TableName(*names)
-        except ConfigError:
-            return None
-        kept = self._tables.get(name)
+    def _table(self, site: str, pit: str, table: str) -> _Kept | None:
+        kept = self._named.get((site, pit, table))
         if kept is None and len(self._tables) < MOST_TABLES:
-            kept = self._tables[name] = _Kept(Heard(name))
+            try:
+                name = TableName(site, pit, table)
+            except ConfigError:
+                return None
+            kept = self._tables[name] = self._named[site, pit, table] = _Kept(Heard(name))
         return kept
 
     def broker_is_there(self) -> None:

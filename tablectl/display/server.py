@@ -46,7 +46,7 @@ STATIC: Final = Path(__file__).parent / "static"
 LANGUAGE: Final = "tablectl_language"
 MOST_STREAMS: Final = 300
 """Open pages at once: beyond it a page is told to come later."""
-GATHER_SECONDS: Final = 0.04
+GATHER_SECONDS: Final = 0.1
 """For so long a page of many tables gathers what is new before it is sent."""
 BEAT_SECONDS: Final = 1.0
 TICK_SECONDS: Final = 15.0

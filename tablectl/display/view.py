@@ -7,6 +7,7 @@ besides. All else leaves here as codes and amounts; the page has the words of it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -139,6 +140,7 @@ _NO_SHOE: Final = ShoeView(None, 0, 0, "unknown")
 _NOBODY: Final = DealerView((), None, False)
 
 
+@lru_cache(maxsize=1000)
 def path_of(name: TableName) -> str:
     """A table in the path of a page: site, pit and table, each percent-encoded."""
     return "/".join(quote(part, safe="") for part in (name.site, name.pit, name.table))

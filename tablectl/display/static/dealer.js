@@ -47,6 +47,7 @@ function list(node, texts) {
 }
 
 let shown = null;
+let fits = "";
 let language = root.lang;
 
 async function show(table) {
@@ -73,6 +74,9 @@ async function show(table) {
   list(also, table.told?.also ?? []);
   list(warnings, suspended ? [] : table.alerts.slice(-2).map((alert) => alert.text));
   announce(suspended ? "" : [...(table.told?.also ?? []), now.textContent].join(". ")); // an error is announced by its role
+  const said = [...main.querySelectorAll("p, li")].map((node) => node.textContent).join("\n") + suspended;
+  if (said === fits) return;
+  fits = said;
   fitted();
 }
 

@@ -139,19 +139,32 @@ function roundItem(one) {
   );
 }
 
+const FRAME = 16; // milliseconds: several things are told of one event, and the felt is drawn once for them
 let shown = null;
+let waiting = false;
 
+// The prompt is for at once; what costs time comes after it.
 function show(table) {
   shown = table;
+  const said = table.told?.now ?? "";
+  now.lang = table.lang;
+  more.lang = table.lang;
+  if (now.textContent !== said) now.textContent = said;
+  more.textContent = [...(table.told?.also ?? []), table.told?.next ? say("word.next", { what: table.told.next }) : ""].filter(Boolean).join(" · ");
+  announce(said, table.lang);
+  if (waiting) return;
+  waiting = true;
+  setTimeout(draw, FRAME);
+}
+
+function draw() {
+  waiting = false;
+  if (!shown) return;
+  const table = shown;
   const boxes = new Map(table.boxes.map((box) => [box.box, box]));
   const laid = [svg("path", { class: "cloth", d: "M20 20H1580V80A780 790 0 0 1 20 80Z" }), drawDealer(table)];
   felt.replaceChildren(...laid, ...BOXES.map((number) => drawBox(number, boxes.get(number), table.told)));
   felt.setAttribute("aria-label", say("title.table", { table: table.table }));
-  const said = table.told?.now ?? "";
-  if (now.textContent !== said) now.textContent = said;
-  now.lang = table.lang;
-  more.lang = table.lang;
-  more.textContent = [...(table.told?.also ?? []), table.told?.next ? say("word.next", { what: table.told.next }) : ""].filter(Boolean).join(" · ");
   const down = Object.entries(table.devices).filter(([, device]) => device.state === "down");
   facts.replaceChildren(
     el("span", { class: `phase ${table.phase}` }, say(`phase.${table.phase}`)),
@@ -167,7 +180,6 @@ function show(table) {
   noAlerts.textContent = table.alerts.length ? "" : say("word.no_alerts");
   redraw(alerts, table.alerts, (alert) => String(alert.id), (alert) => alertItem(alert));
   redraw(rounds, table.rounds, (one) => String(one.number), roundItem);
-  announce(said, table.lang);
 }
 
 await learn(root.lang);
