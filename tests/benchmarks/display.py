@@ -201,7 +201,7 @@ def _text(payload: bytes) -> str:
 
 
 def _waits(told: Sequence[tuple[float, str]], changed: Sequence[tuple[float, str]]) -> Iterator[float]:
-    """Milliseconds from each prompt that was published to the change that shows it, or what overtook it; infinite where none does.
+    """Milliseconds from each prompt that was published to the change that shows it or what overtook it, infinite where none does.
 
     Prompts that change nothing are passed over; of several that follow one another at once, only the last has to be seen.
     """
