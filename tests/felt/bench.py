@@ -22,10 +22,8 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pyzbar.pyzbar import ZBarSymbol, decode
 
 from tablectl.cards import PACK, Card
-from tablectl.felt.codes import Symbology, linear, matrix, upright
 from tablectl.felt.find import corners_in, layers
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen, cards_of, read_corners
@@ -46,7 +44,6 @@ from tablectl.felt.scene import (
 from tablectl.felt.seeing import READINGS
 from tablectl.felt.sighting import SeenCard, Sighting
 from tablectl.felt.track import REST, Tracker
-from tests.felt.coded_cards import FORMATS, coded
 from tests.felt.decks import artists, drawn_in_held_out_fonts
 
 __all__ = ["felt_with_hands", "score"]
@@ -55,11 +52,6 @@ Picture = NDArray[np.uint8]
 SIZE = (640, 480)
 RATE = 15  # frames a second
 OFF = 25.0  # mm from a card's middle to where it is told at the most; of a card seen by one end the rest is reckoned
-ZBAR = {
-    Symbology.CODE_128: [ZBarSymbol.CODE128],
-    Symbology.EAN_8: [ZBarSymbol.EAN8],
-    Symbology.QR: [ZBarSymbol.QRCODE],
-}
 
 
 class Felt(NamedTuple):
@@ -236,27 +228,6 @@ def _score_followed(told: list[tuple[Card, tuple[float, float]]], sights: list[S
     return np.array([len(due), len(right & due), wrong, unread])
 
 
-def codes(rounds: int = 6) -> dict[str, Any]:
-    """The share of codes read by px a module, over turns of 0 to 180 degrees: located first, and by pyzbar on the frame."""
-    results: dict[str, Any] = {}
-    for symbology in FORMATS:
-        for module in (1.0, 1.25, 1.5, 1.75, 2.0, 2.5):
-            located = whole = tried = 0
-            for angle in range(0, 181, 15):
-                for again in range(rounds):
-                    picture, outline = coded(symbology, angle, module, rough=angle * 100 + again)
-                    read = matrix if symbology.two_dimensional else linear
-                    payload = [FORMATS[symbology][1]]
-                    located += read(upright(picture, outline), symbology) == payload
-                    if symbology is not Symbology.DATA_MATRIX:  # pyzbar knows none
-                        whole += [
-                            one.data.decode() for one in decode(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), ZBAR[symbology])
-                        ] == payload
-                    tried += 1
-            results[f"{symbology.value} {module} px"] = f"{located}/{tried} located, {whole}/{tried} whole frame by pyzbar"
-    return results
-
-
 def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """All that is measured, one after the other."""
     folder = arguments.art or Path(tempfile.mkdtemp(prefix="tablectl-decks-"))
@@ -271,7 +242,6 @@ def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any
         yield f"rendered {name}", rendered(decks, arguments.cards, seed)
     for name, (decks, seed) in kinds.items():
         yield f"followed {name}", followed(decks, arguments.followed, seed)
-    yield "codes", codes()
     if arguments.photos:
         from tests.felt.baseline import Baseline
         from tests.felt.photographs import measure
