@@ -51,8 +51,8 @@ def test_alerts_and_rulings_are_marked_on_every_camera_around_their_moment(writt
     assert [(one["devicePath"]["id"], one["header"]) for one in marked] == [
         (CAMERA, "t07: A card was pulled back"),
         (OTHER, "t07: A card was pulled back"),
-        (CAMERA, "t07: Ruling by CHIEF7: burn (seen)"),
-        (OTHER, "t07: Ruling by CHIEF7: burn (seen)"),
+        (CAMERA, "t07: Ruling by CHIEF7: card burned (seen)"),
+        (OTHER, "t07: Ruling by CHIEF7: card burned (seen)"),
     ]
     first = marked[0]
     assert [first[name] for name in ("timeBegin", "timeTriggered", "timeEnd")] == [
