@@ -49,8 +49,12 @@ STUCK: Final = 75
 """The exit code of a watcher whose camera's driver hangs: another should be started (EX_TEMPFAIL)."""
 FRESH: Final = 0.5
 """Seconds for which one camera's picture goes together with the others' newer ones."""
-DRIFT_EVERY: Final = 10.0
-"""Seconds between two looks at whether a camera was moved."""
+DRIFT_EVERY: Final = 2.0
+"""Seconds between two looks at whether a camera was moved: some 20 ms of each. Cards that lie meanwhile go to wrong boxes."""
+WIDE_EVERY: Final = 10.0
+"""Seconds between two searches of a whole picture, 120 ms at 3840x2160, while the markers are not where they were."""
+SURE_AFTER: Final = 0.3
+"""Seconds after which a second look must say so too."""
 BLIND_EVERY: Final = 0.25
 """Seconds between two sightings while no camera sees anything: following must know that it is blind."""
 
@@ -72,7 +76,9 @@ class Watcher:
         self._slowest = 0.0
         self._due_alive = self._due_blind = 0.0
         self._due_drift = dict.fromkeys(self._calibration.views, 0.0)
+        self._due_wide = dict.fromkeys(self._calibration.views, 0.0)
         self._stands: dict[str, str] = {}
+        self._suspected: dict[str, str] = {}
 
     def stop(self) -> None:
         """Have `run` end."""
@@ -152,16 +158,27 @@ class Watcher:
             self._count, self._seeing.read, self._slowest = 0, 0, 0.0
 
     def _look_for_drift(self, frame: Frame, now: float) -> None:
-        """Now and then, see whether a camera still stands where it was calibrated. Hands over markers say nothing."""
-        if now < self._due_drift[frame.camera]:
+        """Now and then, see whether a camera still stands where it was calibrated. Hands over markers say nothing.
+
+        A camera that was knocked far has none of them near its place: then the whole picture is searched.
+        """
+        name, layout = frame.camera, self._calibration.layout
+        if now < self._due_drift[name]:
             return
-        self._due_drift[frame.camera] = now + DRIFT_EVERY
-        known = self._stands.get(frame.camera)
-        wide = known is None  # the first look tells another table's markers
-        drift = look(frame.picture, self._calibration.views[frame.camera], self._calibration.layout, wide=wide)
+        self._due_drift[name] = now + DRIFT_EVERY
+        known, view = self._stands.get(name), self._calibration.views[name]
+        drift = look(frame.picture, view, layout)
+        if drift.state == "unseen" and (now >= self._due_wide[name] or name in self._suspected):
+            self._due_wide[name] = now + WIDE_EVERY
+            drift = look(frame.picture, view, layout, wide=True)
+        if drift.state != known and drift.state in ("moved", "other_table") and self._suspected.get(name) != drift.state:
+            self._suspected[name] = drift.state
+            self._due_drift[name] = now + SURE_AFTER
+            return
+        self._suspected.pop(name, None)
         if drift.state == known or (drift.state == "unseen" and known is not None):
             return
-        self._stands[frame.camera] = drift.state
+        self._stands[name] = drift.state
         self._say(Stands(frame.at, frame.camera, drift.state, drift.mm))
 
     def _taken(self, camera: Camera) -> bool:

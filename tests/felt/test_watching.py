@@ -10,18 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cv2
+import numpy as np
 import pytest
 
 from tablectl.cards import Card
 from tablectl.felt.calibration import load
+from tablectl.felt.camera import Frame
 from tablectl.felt.evidence import Keep, Kept
 from tablectl.felt.render import RenderedFelt
 from tablectl.felt.reports import Alive, CameraSays, Happened, Settings, SourceSettings, Stands
 from tablectl.felt.sighting import Began, Placed, Removed, StakeSeen
 from tablectl.felt.staging import Arrangement, Scene, Stack
+from tablectl.felt.view import Picture
 from tablectl.felt.virtual import write_scene
+from tablectl.felt.watcher import Watcher
 from tablectl.felt.watching import WatcherDown, Watching, WatchingEvent, WatchingPatience
 from tablectl.places import BoxPlace
+from tests.felt.scene import flat_felt, picture_through
 
 PATIENCE = WatchingPatience(silence=5.0, first_retry=0.05, last_retry=0.2)
 
@@ -65,6 +70,32 @@ def process_of(watching: Watching) -> int:
     process = watching._process
     assert process is not None
     return process.pid
+
+
+def test_a_camera_that_is_knocked_is_told_however_far_and_one_odd_picture_is_not(tmp_path: Path) -> None:
+    said: list[object] = []
+    sources = tuple(SourceSettings(name, str(tmp_path), 8.0) for name in ("left", "right"))
+    watcher = Watcher(Settings("fr-two", sources), said.append)
+    view = load("fr-two").views["left"]
+    stood = picture_through(view)
+    knocked, odd, hidden = np.roll(stood, 100, axis=1), np.roll(stood, 12, axis=1), np.full_like(stood, 60)
+    now = 100.0
+
+    def looks(picture: Picture, seconds: float) -> list[str]:
+        nonlocal now
+        said.clear()
+        for _ in range(round(seconds * 10)):
+            now += 0.1
+            watcher._look_for_drift(Frame("left", round(now * 1e6), 1, picture), now)
+        return [event.state for event in said if isinstance(event, Stands)]
+
+    assert looks(stood, 3) == ["still"]
+    assert looks(odd, 0.1) + looks(stood, 2) == []
+    assert looks(knocked, 3) == ["moved"]
+    assert [event.mm for event in said if isinstance(event, Stands)] == [pytest.approx(50, abs=3)]
+    assert looks(hidden, 3) == []
+    assert looks(stood, 3) == ["still"]
+    assert looks(picture_through(view, flat_felt(100)), 12) == ["other_table"]
 
 
 def test_cards_and_chips_on_a_rendered_felt_are_tracked_and_their_evidence_is_kept(tmp_path: Path, heard: Heard) -> None:
