@@ -92,6 +92,8 @@ class Draw(msgspec.Struct):
     """It was said to be missing."""
     twin: bool = False
     """Another of its face left while no camera looked."""
+    under: bool = False
+    """A later card came to lie in its box while it may have lain there unread: it may be under that."""
     due: Place | None = None
     """Where the game has it go; None: that is not known before it is seen, since a hand acts."""
 
@@ -139,6 +141,8 @@ class State(msgspec.Struct):
     gone: list[Gone] = []
     hidden: dict[str, int] = {}
     """The places over which something lies, since when."""
+    split: list[int] = []
+    """The boxes that were said to split, while their cards lie there."""
 
 
 class Fusion:
@@ -203,6 +207,8 @@ class Fusion:
             yield item  # and nothing before it: who commands is answered by what follows from that
             return
         yield from self._due()
+        if isinstance(item, Decision) and item.action == "split" and item.box not in state.split:
+            state.split.append(item.box)
         if isinstance(item, CardDrawn):
             yield from self._drawn(item)
         elif state.held or (state.camera and not state.shoe and not isinstance(item, Tick)):
@@ -297,8 +303,18 @@ class Fusion:
             card, source = drawn.card, "both" if laid.card is drawn.card else drawn.source
         acting = self.due().hand
         hit = laid.card is Card.UNREAD and acting is not None and acting.box == _box(laid.place)
-        to = None if hit else _where(laid)
+        to = None if hit else self._where(laid)
         return msgspec.structs.replace(drawn, card=card, to=to, source=source, crosswise=laid.crosswise)
+
+    def _where(self, laid: Laid) -> Place:
+        """Where it lies. Which hand of a split box an unread card is in, or any before the two were seen apart, nobody saw."""
+        place, due = laid.place, laid.taken.due if laid.taken is not None else None
+        if laid.card is Card.UNREAD and due is not None and _one_box(due, place):
+            return due
+        if isinstance(place, BoxPlace) and place.box in self.state.split:
+            hands = {other.place for other in self.state.laid if _one_box(other.place, place)}
+            return place if len(hands) > 1 else BoxPlace(place.box)
+        return place
 
     def _say_due(self) -> None:
         """The card that goes on now goes without a word of the felt: where the game has it go is known by now."""
@@ -310,7 +326,7 @@ class Fusion:
     # The felt's
 
     def _began(self) -> None:
-        self.state.laid, self.state.gone, self.state.hidden = [], [], {}
+        self.state.laid, self.state.gone, self.state.hidden, self.state.split = [], [], {}, []
 
     def _seen(self, event: Tracked) -> Iterator[Observation]:
         state = self.state
@@ -323,6 +339,8 @@ class Fusion:
         elif isinstance(event, Placed):
             found = Laid(event.id, event.place, event.card, event.first, state.now, event.crosswise, like=event.like)
             state.laid = [*state.laid[-MOST:], found]
+            for draw in state.draws:
+                draw.under |= draw.due is not None and _one_box(draw.due, event.place) and self._is_hidden(draw)
             yield from self._matched()
             yield from self._uncollected(event)
         elif isinstance(event, Parted):
@@ -341,6 +359,7 @@ class Fusion:
                     yield self._felt("moved", laid, to=laid.place)
             else:
                 state.laid.remove(laid)
+                state.split = [box for box in state.split if any(_box(other.place) == box for other in state.laid)]
                 if laid.settled and not self._is_back(state.camera_since):
                     state.gone.append(Gone(laid, state.now))
 
@@ -485,7 +504,7 @@ class Fusion:
         if draw.number > state.emitted:
             yield from self._released()
         else:
-            yield self._felt("placed", laid, to=_where(laid), crosswise=laid.crosswise)
+            yield self._felt("placed", laid, to=self._where(laid), crosswise=laid.crosswise)
 
     def _source_of(self, laid: Laid) -> Laid | None:
         """The card of this face that is gone from elsewhere, where there is one; of an unread card, the one its box lost."""
@@ -511,7 +530,7 @@ class Fusion:
                 draw.told = True
                 if (like := self._mistaken(draw)) is not None:
                     like.draw, like.first = draw.number, draw.at
-                    yield self._felt("placed", like, to=_where(like))
+                    yield self._felt("placed", like, to=self._where(like))
                     continue
                 ago = max(0, state.emitted - draw.number)
                 yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=ago)
@@ -534,13 +553,13 @@ class Fusion:
 
     def _lost(self, draw: Draw) -> bool:
         """Whether a draw that is nowhere to be seen is worth a word: a camera looked, and it was not burned."""
-        return not (draw.told or draw.unwatched or draw.burned)
+        return not (draw.told or draw.unwatched or draw.burned or draw.under)
 
     def _is_hidden(self, draw: Draw) -> bool:
         """Whether something came to lie since then where a draw is due: it may be the card, and unread, or lie over it."""
         if draw.due is None:
             return False
-        return self.state.hidden.get(str(_box(draw.due) or draw.due), 0) > draw.at - FLIGHT
+        return draw.under or self.state.hidden.get(str(_box(draw.due) or draw.due), 0) > draw.at - FLIGHT
 
     def _unexplained(self, laid: Laid) -> Iterator[Observation]:
         """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""
@@ -611,12 +630,6 @@ def _doubt(laid: Laid) -> int:
 def _fits(draw: Draw, laid: Laid) -> bool:
     """Whether a draw may be a card by the times."""
     return laid.first >= draw.at - EARLY and not (draw.burned and laid.first > draw.at + SHOWN)
-
-
-def _where(laid: Laid) -> Place:
-    """Where it lies. Of a box that is split, the order of dealing knows the hand better than an unread card does."""
-    due = laid.taken.due if laid.taken is not None else None
-    return due if due is not None and laid.card is Card.UNREAD and _one_box(due, laid.place) else laid.place
 
 
 def _box(place: Place) -> int | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
-from tablectl.felt.sighting import Began, Hidden, Placed, Read, Removed, StakeSeen, Tracked
+from tablectl.felt.sighting import Began, Hidden, Parted, Placed, Read, Removed, StakeSeen, Tracked
 from tablectl.fusion import Fusion
 from tablectl.game.table import Table
 from tablectl.houses import rules
@@ -214,6 +214,37 @@ def test_an_unread_card_beside_a_split_hand_does_not_say_which_of_the_two_got_it
     felt.draw("2S")
     felt.lay(5, "??", BoxPlace(1, 0))
     assert felt.told[-1] == ("placed", 0, BoxPlace(1, 1))
+    assert felt.alerts == []
+
+
+def test_a_pair_that_was_not_seen_to_be_parted_is_dealt_to_in_the_order_of_dealing() -> None:
+    felt = ByHand(1)
+    for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("8H", BoxPlace(1, 0))], 1):
+        felt.draw(card)
+        felt.lay(number, card, place)  # type: ignore[arg-type]
+    felt.take(Decision(box=1, action="split"))
+    felt.draw("3D")
+    felt.lay(4, "3D", BoxPlace(1, 0))
+    felt.take(Decision(box=1, hand=0, action="stand"))
+    felt.draw("2S")
+    felt.lay(5, "2S", BoxPlace(1, 0))
+    assert felt.told[-1] == ("placed", 0, BoxPlace(1))
+    felt.take(Parted(1, ((1, 4), (3, 5))))
+    felt.draw("4S")
+    felt.lay(6, "4S", BoxPlace(1, 0))
+    assert "deal.extra_card" in felt.alerts  # now it is seen that it lies with the hand that stood
+
+
+def test_a_card_that_another_may_have_covered_before_it_was_read_is_not_missing() -> None:
+    felt = ByHand(1)
+    felt.draw("8S")
+    felt.take(Hidden(1, felt.now))
+    felt.draw("5D")
+    felt.lay(1, "5D", "dealer")
+    felt.draw("8H")
+    felt.lay(2, "8H", BoxPlace(1, 0))
+    felt.take(Hidden(1))
+    felt.wait(10.0)
     assert felt.alerts == []
 
 

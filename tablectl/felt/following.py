@@ -20,6 +20,8 @@ TURN: Final = 0.25
 """Millimetres that a degree of turning counts."""
 NEXT: Final = 11.0
 """The same for a card that counts, and for another certain face: the next card of a fan lies further off."""
+LIFTED: Final = 150.0
+"""Millimetres by which a dealer shifts the cards of a hand, at the most, when he parts it."""
 OTHER_FACE: Final = 12.0
 """Millimetres that another certain face counts."""
 STILL: Final = 5.0
@@ -160,6 +162,7 @@ def turned(one: float, other: float) -> float:
 def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, SeenCard]:
     """Which card of a frame is which that was followed, by the track's `id()`: the nearest pairs first."""
     near: list[tuple[float, int, int]] = []
+    known: dict[Card, Track] = {track.face: track for track in tracks if track.id is not None and track.face is not Card.UNREAD}
     order = sorted(range(len(cards)), key=lambda column: cards[column].centre[0])
     along = [cards[column].centre[0] for column in order]
     for row, track in enumerate(tracks):
@@ -172,6 +175,8 @@ def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, See
             cost += TURN * turned(track.angle, seen.angle)
             face = track.face if track.face is not Card.UNREAD else track.vote()
             other = Card.UNREAD not in (face, seen.card) and face is not seen.card
+            if other and track.id is not None and _is_known(known.get(seen.card), seen, cards):
+                continue  # two cards of one hand that were lifted, and lie the other way round
             if cost <= (NEXT if other or track.id is not None else REACH):
                 near.append((cost + OTHER_FACE * other, row, column))
     near.sort()
@@ -184,6 +189,13 @@ def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, See
             columns.add(column)
             pairs[id(tracks[row])] = cards[column]
     return pairs
+
+
+def _is_known(track: Track | None, seen: SeenCard, cards: Sequence[SeenCard]) -> bool:
+    """Whether a card is one that lay within a box's reach of there, and is not seen where that lay."""
+    if track is None or not track.near(seen.centre, LIFTED):
+        return False
+    return not any(other.card is track.face and track.near(other.centre, NEXT) for other in cards)
 
 
 def covered(track: Track, regions: Sequence[Sequence[Point]]) -> bool:

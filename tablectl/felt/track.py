@@ -218,13 +218,17 @@ class Tracker:
         if self._is_remnant(track, at):
             return
         twin = self._twin(track, at) or self._lifted(track, found)
-        if twin is not None and track.face is Card.UNREAD and at - track.still_since < 2 * REST:
-            return  # it may yet be read
-        if twin is not None and _box(twin.place) == found and twin.missing_since is not None:
-            self._tracks.remove(track)  # lifted and laid down again in its box
-            twin.take_over(track)
-            yield from self._shifted(twin)
-            return
+        if twin is not None and _box(twin.place) == found:
+            waits = at - track.still_since
+            if track.face is Card.UNREAD and waits < 2 * REST:
+                return  # it may yet be read
+            if twin.missing_since is None and waits < DARK:
+                return  # an arm hides where that one lay: what it is depends on whether it still does
+            if twin.missing_since is not None or self._is_apart(track, found, twin):
+                self._tracks.remove(track)  # lifted and laid down again in its box
+                twin.take_over(track)
+                yield from self._shifted(twin)
+                return
         place = self._place_for(found, track)
         mates = [other for other in self.lying if other.place == place]
         swapped: list[Tracked] = []
@@ -260,8 +264,12 @@ class Tracker:
             return None
         mates = [other for other in self.lying if _box(other.place) == found]
         gone = [other for other in mates if other.missing_since is not None and other.last_seen <= track.first]
-        apart = all(not other.near(track.centre, HAND) for other in mates if other not in gone)
-        return gone[0] if len(gone) == 1 and len(mates) > 1 and apart else None
+        return gone[0] if len(gone) == 1 and len(mates) > 1 and self._is_apart(track, found, gone[0]) else None
+
+    def _is_apart(self, track: Track, found: int | Literal["dealer"], twin: Track) -> bool:
+        """Whether it lies in no fan of its box: a card that is drawn does, one that is parted from its pair does not."""
+        others = [other for other in self.lying if _box(other.place) == found and other is not twin]
+        return all(not other.near(track.centre, HAND) for other in others)
 
     def _may_be_carried(self, track: Track) -> bool:
         """Whether a card that does not count yet, and came into sight since, lies in this one's box: it may be this one."""

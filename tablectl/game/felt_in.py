@@ -224,7 +224,8 @@ def _hand_at(state: State, place: Place | None) -> Hand | None:
 
 
 def _same(state: State, one: Place | None, other: Place | None) -> bool:
-    """Whether two places are one; of a box that has split more than once, whether they are of that box."""
+    """Whether two places are one; where the hand is not told, or the box has split twice, whether they are of one box."""
     if isinstance(one, BoxPlace) and isinstance(other, BoxPlace):
-        return one.box == other.box and ((one.hand or 0) == (other.hand or 0) or len(hands_of(state.round, one.box)) > 2)
+        hands = (one.hand or 0) == (other.hand or 0) or other.hand is None or len(hands_of(state.round, one.box)) > 2
+        return one.box == other.box and hands
     return one == other

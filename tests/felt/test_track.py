@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
 from tablectl.felt.sighting import (
@@ -202,6 +203,33 @@ def test_a_pair_is_parted_though_the_card_that_was_carried_is_not_read_at_once(r
     carried.card = Card("8H")
     said += felt.run(1.5)
     assert said == [Parted(3, ((first,), (second,)))]
+
+
+def test_a_pair_is_parted_though_an_arm_hides_where_it_lay() -> None:
+    """Following cannot see that the card is gone from there; that it lies away from all others says it."""
+    felt = Felt()
+    first, second = felt.two()
+    carried = felt.scene.cards[1]
+    before, carried.place, carried.centre = carried.centre, BoxPlace(3, 1), slot(BoxPlace(3, 1), 0)
+    x, y = before[0], before[1] + 40
+    arm = ((x - 20, y - 10), (x + 20, y - 10), (x + 20, y + 200), (x - 20, y + 200))
+    said: list[Tracked] = []
+    for _ in range(60):
+        felt.now += FRAME
+        said += felt.tracker.feed(replace(felt.scene.sighting(felt.now), covered=(arm,)))
+    assert [event for event in said if not isinstance(event, Hidden)] == [Parted(3, ((first,), (second,)))]
+
+
+def test_two_cards_that_change_places_when_they_are_parted_are_not_exchanged() -> None:
+    felt = Felt()
+    first, second = felt.two()
+    felt.scene.arms[3] = felt.now + SECOND // 2
+    one, other = felt.scene.cards
+    one.place, one.centre, other.centre = BoxPlace(3, 1), slot(BoxPlace(3, 1), 0), one.centre
+    said = [event for event in felt.run(4.0) if not isinstance(event, Hidden)]
+    assert {type(event) for event in said} == {Parted}
+    assert [track.face for track in felt.tracker.lying] == [Card("8S"), Card("8H")]
+    assert [track.id for track in felt.tracker.lying] == [first, second]
 
 
 def test_a_card_that_is_pushed_to_another_box_has_moved() -> None:

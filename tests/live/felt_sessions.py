@@ -115,6 +115,7 @@ class RenderedScene(Scene):
         self.rendered = self.frames = 0
         self._stacks = table
         self._lies: dict[int, tuple[Place, int, Seen]] = {}
+        self._hands: dict[int, int] = {}
         self._brings: list[tuple[int, Seen]] = []
         self._shadow: tuple[int, Shadow] | None = None
         self._shown: Shown | None = None
@@ -143,6 +144,7 @@ class RenderedScene(Scene):
 
     def _scene(self, at: int) -> Shown:
         rng = self.rng
+        self._hands = {box: hands for box, hands in self._hands.items() if any(_box(other.place) == box for other in self.cards)}
         if self.passing and rng.random() < PASSES:  # over a fault, none: it is not to be seen then
             self.arms[rng.randint(0, 7)] = at + rng.randint(3, 10) * FRAME
         if self._shadow is None and rng.random() < PASSES:
@@ -170,8 +172,9 @@ class RenderedScene(Scene):
 
     def _laid(self, lying: Lying) -> Seen:
         """Where it really lies: as a dealer lays it, and where it was laid as long as its place is the same."""
-        place = lying.place
-        hands = len({other.place for other in self.cards if _box(other.place) == _box(place)}) if _box(place) else 1
+        place, box = lying.place, _box(lying.place)
+        hands = len({other.place for other in self.cards if _box(other.place) == box}) if box else 1
+        hands = self._hands[box] = max(hands, self._hands.get(box, 1))  # what is left of a split box stays where it lies
         known = self._lies.get(id(lying))
         if known is None or known[:2] != (place, hands):
             hand = place.hand or 0 if isinstance(place, BoxPlace) else 0
