@@ -12,13 +12,16 @@ import click
 import numpy as np
 
 from tablectl.cli.main import say
-from tablectl.errors import InputError, UsageError
+from tablectl.errors import DeviceError, InputError, UsageError
 
 if TYPE_CHECKING:
     from tablectl.felt.calibration import Calibration
     from tablectl.felt.read import Seen
 
-__all__ = ["felt"]
+__all__ = ["CODES", "felt"]
+
+CODES = ("code128", "code39", "ean8", "ean13", "qr", "datamatrix")
+"""The names of `tablectl.felt.codes.Symbology`, here so that `--help` needs no OpenCV."""
 
 MOST = 20_000_000
 """Pixels that are looked at in one go: more than twice a 4K camera's; they take a gigabyte."""
@@ -46,6 +49,7 @@ def felt() -> None:
 )
 @click.option("--camera", metavar="NAME", help="Which of the calibration's cameras took the pictures; the first if not said.")
 @click.option("--px-per-mm", type=float, metavar="N", help="The scale, where it is known without a calibration.")
+@click.option("--codes", type=click.Choice(CODES), help="Read such a bar code on each card, too.")
 def read(
     images: tuple[Path, ...],
     as_json: bool,
@@ -53,6 +57,7 @@ def read(
     calibration: str | None,
     camera: str | None,
     px_per_mm: float | None,
+    codes: str | None,
 ) -> int:
     """Read the playing cards in pictures.
 
@@ -78,17 +83,19 @@ def read(
             scale = px_per_mm or _scale(known, camera, picture, path)
             _require_room(picture, scale, path)
             cards = read_picture(picture, scale)
+            on = [_codes(picture, card, codes) for card in cards]
             if as_json:
-                told = [_told(card, known, camera) for card in cards]
+                told = [_told(card, known, camera) | found for card, found in zip(cards, on, strict=True)]
                 click.echo(json.dumps({"file": _text(path), "cards": told}, separators=(",", ":")))
             else:
-                click.echo(f"{path}: " + (" ".join(card.card.value for card in cards) or "no cards"))
+                words = [" ".join([card.card.value, *found.get("codes", ())]) for card, found in zip(cards, on, strict=True)]
+                click.echo(f"{path}: " + ((", " if codes else " ").join(words) or "no cards"))
             if path in drawn:
                 write_picture(drawn[path], marked(picture, cards))
         except InputError as error:
             say(str(error))
             bad = True
-        except OSError:  # stdout is gone
+        except (OSError, DeviceError):  # stdout is gone; there is no library for such codes
             raise
         except Exception as fault:  # whatever a picture did to the networks: the others are read
             say(f"{_text(path)}: cannot be read, is there memory enough? {type(fault).__name__}: {str(fault)[:80]}")
@@ -138,6 +145,15 @@ def _require_room(picture: Any, px_per_mm: float | None, path: Path) -> None:
             f"{picture.shape[0] / px_per_mm / 1000:.1f} m of felt: more than can be looked at",
             where=str(path),
         )
+
+
+def _codes(picture: Any, card: Seen, symbology: str | None) -> dict[str, Any]:
+    """The codes of that kind on a card, as its JSON has them."""
+    if symbology is None:
+        return {}
+    from tablectl.felt.codes import Symbology, codes_on
+
+    return {"codes": codes_on(picture, card, Symbology(symbology))}
 
 
 def _told(card: Seen, known: Calibration | None, camera: str | None) -> dict[str, Any]:

@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 
 from tablectl.cards import Card
+from tablectl.cli.felt import CODES
+from tablectl.felt.codes import Symbology
 from tablectl.felt.faces import FaceStyle, shipped_glyphs
 from tablectl.felt.scene import Deck, Laid, card_quad, lay_cards, view, woven
+from tests.felt.coded_cards import coded
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 HAND = [Laid(Card.SA, -30, 5, 8), Laid(Card.HT, -12, -8, 8), Laid(Card.C7, 70, 10, -70)]
@@ -175,6 +178,15 @@ def test_a_name_that_is_no_text_is_told_so_that_any_reader_takes_it(felt: Any, t
     (tmp_path / "felt.png").rename(tmp_path / os.fsdecode(b"felt\xff.png"))
     result = tablectl("felt", "read", ".", "--json")
     assert json.loads(result.stdout.encode())["file"] == "felt\\xff.png"
+
+
+def test_the_codes_on_cards_are_told(tablectl: Command, tmp_path: Path) -> None:
+    picture, _ = coded(Symbology.QR, 12, 2.8)
+    cv2.imwrite(str(tmp_path / "coded.png"), picture)
+    result = tablectl("felt", "read", "coded.png", "--codes", "qr", "--px-per-mm", "4", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert [(card["card"], card["codes"]) for card in json.loads(result.stdout)["cards"]] == [("7S", ["07S3"])]
+    assert set(CODES) == {symbology.value for symbology in Symbology}
 
 
 def test_a_folder_is_read_picture_by_picture_and_one_without_pictures_is_said(
