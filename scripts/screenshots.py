@@ -72,22 +72,22 @@ def main() -> int:
         old.unlink()
     with tempfile.TemporaryDirectory() as folder, live(Path(folder)) as at_table, _pit(at_table), chromium() as browser:
         at_table.deal(SPLIT)
-        _take(at_table, browser, "dealer", f"{TABLE}/dealer", themes=("dark",))
+        _take(at_table, browser, "dealer", f"{TABLE}/dealer")
         _take(at_table, browser, "table", TABLE)
         at_table.deal(len(at_table.chunks))
         at_table.card(DREW_AGAIN)
-        _take(at_table, browser, "error", f"{TABLE}/dealer", themes=("dark",))
+        _take(at_table, browser, "error", f"{TABLE}/dealer")
         _take(at_table, browser, "pit", PIT)
         at_table.rule("burn", "drawn by mistake")
         _take(at_table, browser, "surveillance", "/surveillance")
-        _take(at_table, browser, "round", TABLE.replace("/table/", "/surveillance/round/") + "/1", themes=("dark",))
+        _take(at_table, browser, "round", TABLE.replace("/table/", "/surveillance/round/") + "/1")
     taken = sum(path.stat().st_size for path in INTO.glob("*.png"))
     sys.stderr.write(f"{len(list(INTO.glob('*.png')))} pictures, {taken / 1e6:.1f} MB\n")
     return int(taken > MOST_BYTES)
 
 
-def _take(at_table: Live, browser: Browser, name: str, path: str, themes: tuple[str, ...] = ("dark", "light")) -> None:
-    for theme in themes:
+def _take(at_table: Live, browser: Browser, name: str, path: str) -> None:
+    for theme in ("dark", "light"):
         for label, size in SIZES.items():
             seen = Seen(browser, at_table.url(path), size=size, light=theme == "light")
             expect(seen.page.locator("html:not([data-grey]) main")).to_be_visible()

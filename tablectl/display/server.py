@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, quote, unquote
@@ -238,9 +239,8 @@ class Display:
 
     # Events.
 
-    async def events(self, request: Request) -> Response:
-        """The stream that fills a page."""
-        kind: Kind = request.scope["route"].name
+    async def events(self, request: Request, kind: Kind) -> Response:
+        """The stream that fills a page of this kind."""
         table = self.table(request) if kind == "table" else None
         pit = self._pit(request) if kind == "pit" else None
         if self._streams >= MOST_STREAMS:
@@ -364,10 +364,10 @@ def application(display: Display, subscription: Subscription | None = None) -> A
         Route("/surveillance/record", display.on_record),
         Route(f"/surveillance/round{full}/{{number:int}}", display.round_page),
         Route(f"/surveillance/proof{full}/{{number:int}}", display.proof),
-        Route(f"/events/table{full}", display.events, name="table"),
-        Route("/events/pit/{site}/{pit}", display.events, name="pit"),
-        Route("/events/all", display.events, name="all"),
-        Route("/events/alerts", display.events, name="alerts"),
+        Route(f"/events/table{full}", partial(display.events, kind="table")),
+        Route("/events/pit/{site}/{pit}", partial(display.events, kind="pit")),
+        Route("/events/all", partial(display.events, kind="all")),
+        Route("/events/alerts", partial(display.events, kind="alerts")),
         Route("/words/{language}", display.dictionary),
         Route("/sign-in", display.sign_in, methods=["GET", "POST"]),
         Route("/sign-out", display.sign_out, methods=["POST"]),
