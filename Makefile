@@ -13,7 +13,7 @@ demo: prepare ## replay two recorded sessions through a broker and show the tabl
 	@$(BIN)/tablectl demo
 
 test: browser lint check ## everything CI runs: lint, data files, tests
-	@$(BIN)/pytest -m "not slow"
+	@$(BIN)/pytest -m "not slow" --numprocesses auto --dist loadfile
 
 test-slow: browser ## the long soaks
 	@$(BIN)/pytest -m slow

@@ -1,6 +1,7 @@
 """What every test may use: the command as a real process, and hypothesis without its stop-watch."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from hypothesis import settings
 
 settings.register_profile("tablectl", deadline=None, print_blob=True)  # shared machines are slow at times, and that is no failure
 settings.load_profile("tablectl")
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores Ctrl-C, and so would all it starts
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

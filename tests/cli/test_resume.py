@@ -61,7 +61,7 @@ def kept(ledger: Path) -> list[Entry]:
     return read_ledger(ledger)
 
 
-@pytest.mark.parametrize("house", ["fr", "es", "lt"])
+@pytest.mark.parametrize("house", ["fr", "lt", pytest.param("es", marks=pytest.mark.slow)])
 def test_a_session_cut_anywhere_goes_on_as_if_it_had_not_been(house: str, tmp_path: Path) -> None:
     seen = day(house)
     whole = played(house, seen, tmp_path / "whole")

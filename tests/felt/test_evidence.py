@@ -78,7 +78,7 @@ def test_an_alert_has_a_still_with_the_cards_outlined_and_a_clip_in_time(tmp_pat
 
 def test_alerts_that_come_together_have_a_still_each_and_share_a_clip(tmp_path: Path) -> None:
     told: queue.Queue[Kept] = queue.Queue()
-    with Evidence(tmp_path, told.put, after=0.2) as evidence:
+    with Evidence(tmp_path, told.put, after=1.5) as evidence:
         seen(evidence, 3)
         seen(evidence, 3, camera="right")
         for alert in (1, 2, 3):

@@ -220,7 +220,7 @@ def too_large(broker: Broker, context: Any, topic: str) -> str:
             packet = publish_packet(topic.encode(), bytes(100 * MEGABYTE), qos=1)
             for start in range(0, len(packet), MEGABYTE):
                 raw.send(packet[start : start + MEGABYTE])
-            raw.listen(2.0)
+            raw.listen(30.0)  # until it answers
         except OSError:
             return "broker hung up"
         return "broker hung up" if raw.is_out(0.5) else f"broker dropped it, code {raw.acknowledged}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.cli.samples import run
 from tests.live.running import Stage, ledgers, staged, until
 
@@ -54,6 +56,7 @@ def test_it_sees_the_table_grow_and_asks_for_what_it_missed(tmp_path: Path) -> N
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow  # tests/ledger/test_witness.py asks the same of the files
 def test_an_older_copy_that_goes_on_differently_is_refused(tmp_path: Path) -> None:
     seen = tmp_path / "seen.jsonl"
     with staged(tmp_path, more=MORE, seed=4) as stage:
