@@ -139,10 +139,11 @@ class Live:
         """No hand is quicker: of cards that follow one another faster, a table complains."""
         if port == "shoe":
             time.sleep(max(0.0, self._drawn + HAND_SECONDS - time.monotonic()))
-            self._drawn = time.monotonic()
         device = self.stage.emulated.devices[port]
         device.send(data, 5.0)
         device.drained(5.0)
+        if port == "shoe":
+            self._drawn = time.monotonic()
 
     def card(self, frame: bytes) -> None:
         """Let the shoe say something that is not in the session."""
