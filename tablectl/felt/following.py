@@ -20,6 +20,8 @@ TURN: Final = 0.25
 """Millimetres that a degree of turning counts."""
 NEXT: Final = 11.0
 """The same for a card that counts, and for another certain face: the next card of a fan lies further off."""
+AGAIN: Final = 16.0
+"""The same for a card that counts and is read as the card it is: known by one end alone it seems to lie a little off."""
 LIFTED: Final = 150.0
 """Millimetres by which a dealer shifts the cards of a hand, at the most, when he parts it."""
 OTHER_FACE: Final = 12.0
@@ -177,7 +179,8 @@ def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, See
             other = Card.UNREAD not in (face, seen.card) and face is not seen.card
             if other and track.id is not None and _is_known(known.get(seen.card), seen, cards):
                 continue  # two cards of one hand that were lifted, and lie the other way round
-            if cost <= (NEXT if other or track.id is not None else REACH):
+            nearest = REACH if track.id is None else AGAIN if seen.card is face is not Card.UNREAD else NEXT
+            if cost <= (NEXT if other else nearest):
                 near.append((cost + OTHER_FACE * other, row, column))
     near.sort()
     pairs: dict[int, SeenCard] = {}

@@ -232,6 +232,20 @@ def test_two_cards_that_change_places_when_they_are_parted_are_not_exchanged() -
     assert [track.id for track in felt.tracker.lying] == [first, second]
 
 
+def test_a_card_of_which_another_covers_one_end_is_the_same_though_it_seems_to_lie_a_little_off() -> None:
+    """Two like cards in one fan: the upper is seen whole, the lower by one end."""
+    felt = Felt()
+    lower = felt.scene.lay(Card("TD"), BoxPlace(3, 0))
+    (placed,) = felt.run(0.8)
+    x, y = lower.centre
+    felt.scene.lay(Card("TD"), BoxPlace(3, 0)).centre = (x - 1, y + 18)
+    lower.centre, lower.angle = (x + 6, y - 7), 77.0
+    (upper,) = felt.run(1.5)
+    assert isinstance(placed, Placed)
+    assert isinstance(upper, Placed)
+    assert (upper.id, upper.like) == (placed.id + 1, None)
+
+
 def test_a_card_that_is_pushed_to_another_box_has_moved() -> None:
     felt = Felt()
     first, _ = felt.two()
