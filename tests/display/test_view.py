@@ -8,10 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tablectl.display.heard import INCIDENTS, ROUNDS, Heard
+from tablectl.display.heard import INCIDENTS, Heard
+from tablectl.display.records import heard_record
+from tablectl.display.retold import retold
 from tablectl.display.view import Picture, pace, path_of, picture, row
 from tablectl.game.view import HandView
 from tablectl.ledger.pin import TableName
+from tablectl.notices import Remedy
+from tablectl.texts import languages
 from tests.display.told import BEGINS, NAME, SECOND, SPLIT, Telling, Told, hears
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -84,7 +88,37 @@ def test_a_ruling_ends_it() -> None:
     assert picture(heard).phase != "suspended"
     assert not picture(heard).stopped
     ended = [one for one in heard.incidents.values() if one.alert.code == "dealer.drew_on_17"]
-    assert [(one.open, one.ended) for one in ended] == [(False, "2026-11-30T06:00:17.000000Z")]
+    assert [(one.open, one.ended, one.ruled) for one in ended] == [(False, "2026-11-30T06:00:17.000000Z", True)]
+
+
+def test_a_ruling_that_is_heard_stands_in_its_round_at_its_time() -> None:
+    table, heard = Telling(), Heard(NAME)
+    hears(heard, table.begin())
+    hears(heard, table.feed(*DREW, {"event": "ruling", "by": "CHIEF7", "do": "burn", "reason": ""}))
+    record = heard_record(heard, 1)
+    assert record is not None
+    assert [(line.at, line.by) for line in record.lines if line.event == "ruling"] == [("2026-11-30T06:00:17.000000Z", None)]
+
+
+def test_an_alert_that_somebody_acknowledged_was_not_ruled_on() -> None:
+    table, heard = Telling(), Heard(NAME)
+    hears(heard, table.begin())
+    hears(heard, table.feed(*ILLEGAL))
+    (alert,) = [one.alert.id for one in heard.incidents.values() if one.open]
+    hears(heard, table.feed({"event": "ack", "alert": alert, "by": "CHIEF7"}))
+    assert [(one.open, one.ruled) for one in heard.incidents.values() if one.alert.id == alert] == [(False, False)]
+
+
+def test_an_alert_is_in_every_language_and_a_remedy_where_it_is_not_the_houses_own() -> None:
+    heard, now = shown(*DREW)
+    (alert,) = now.stopped
+    assert set(alert.words) == set(languages()) - {alert.lang}
+    assert alert.words["lt"].text == "Krupjė turėjo 18 ir ištraukė 4H"
+    assert alert.words["en"].remedy == "Call the supervisor"
+    (said,) = [one.alert for one in heard.incidents.values() if one.alert.id == alert.id]
+    own = msgspec.structs.replace(said, remedy=Remedy("burn", "Brûlez-la", "art. 7"))
+    assert {one.remedy for one in retold(own, "fr").values()} == {""}
+    assert retold(msgspec.structs.replace(said, code="felt.of_tomorrow"), "fr") == {}
 
 
 def test_cards_are_shown_before_the_state_that_holds_them() -> None:
@@ -201,16 +235,13 @@ def test_no_page_counts_what_remains_by_rank() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    heard = Heard(NAME)
-    table = Telling()
+    heard, table = Heard(NAME), Telling()
     hears(heard, table.begin())
-    for _ in range(3):
-        hears(
-            heard,
-            table.feed({"event": "link", "device": "pad", "state": "down"}, {"event": "link", "device": "pad", "state": "up"}),
-        )
-    assert heard.rounds.maxlen == ROUNDS
-    assert len(heard.incidents) <= INCIDENTS
+    for _ in range(INCIDENTS + 10):
+        again = ({"event": "link", "device": "pad", "state": state} for state in ("down", "up"))
+        hears(heard, table.feed(*again, states=False))
+    assert len(heard.incidents) == INCIDENTS
+    assert min(heard.incidents) > 1  # it is the oldest that goes
 
 
 def test_a_tables_path_can_be_a_path() -> None:
