@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tablectl.cards import PACK
+from tablectl.cards import PACK, Card
 from tablectl.felt.scene import Deck, Laid, Matrix, card_to_felt, draw_chip, exposed, lay_cards, view
 from training.looks import random_deck
-from training.scenes import COLUMNS, as_seen, ground
+from training.scenes import COLUMNS, as_seen, as_seen_over_table, ground
 
 __all__ = ["SIDE", "VIEWS", "small_scenes"]
 
@@ -25,16 +25,23 @@ Picture = NDArray[np.uint8]
 Rows = NDArray[np.float32]
 
 
-def small_scenes(seed: int, fonts: list[Path], art: list[Deck] | None = None) -> list[tuple[Picture, Rows]]:
-    """The small pictures of one deck, with the indices in each (`training.scenes.COLUMNS`). One in ten decks is of the `art`."""
+def small_scenes(
+    seed: int, fonts: list[Path], art: list[Deck] | None = None, *, over_table: bool = False
+) -> list[tuple[Picture, Rows]]:
+    """The small pictures of one deck, with the indices in each (`training.scenes.COLUMNS`). One in ten decks is of the `art`.
+
+    `over_table`: as a fixed camera over a lit table sees them, at 1.6 to 2.6 px/mm, rather than any camera anywhere.
+    """
     chance = np.random.default_rng([seed, 7])
     deck = art[int(chance.integers(len(art)))] if art and chance.random() < 0.1 else random_deck(chance, fonts)
     faces = [PACK[int(place)] for place in chance.choice(52, CARDS, replace=False)]
     usual = float(np.exp(chance.uniform(np.log(1.35), np.log(3.0))))
-    return [_small(chance, deck, faces, usual) for _ in range(VIEWS)]
+    if over_table:
+        usual = float(chance.uniform(1.7, 2.3))
+    return [_small(chance, deck, faces, usual, over_table) for _ in range(VIEWS)]
 
 
-def _hand(chance: np.random.Generator, faces: list) -> list[Laid]:  # type: ignore[type-arg]
+def _hand(chance: np.random.Generator, faces: list[Card]) -> list[Laid]:
     """A card alone, or a few that lie on each other in one of the ways of hands."""
     count = int(chance.choice([1, 2, 3, 4], p=[0.2, 0.3, 0.3, 0.2]))
     kind = int(chance.integers(4))
@@ -51,7 +58,7 @@ def _hand(chance: np.random.Generator, faces: list) -> list[Laid]:  # type: igno
     return laid
 
 
-def _small(chance: np.random.Generator, deck: Deck, faces: list, usual: float) -> tuple[Picture, Rows]:  # type: ignore[type-arg]
+def _small(chance: np.random.Generator, deck: Deck, faces: list[Card], usual: float, over_table: bool) -> tuple[Picture, Rows]:
     """One small picture, an index of one of its cards in the middle."""
     cards = _hand(chance, faces)
     shown = cards[int(chance.integers(len(cards)))]
@@ -80,4 +87,4 @@ def _small(chance: np.random.Generator, deck: Deck, faces: list, usual: float) -
         ],
         np.float32,
     ).reshape(-1, len(COLUMNS))
-    return as_seen(image, chance), rows
+    return (as_seen_over_table if over_table else as_seen)(image, chance), rows

@@ -48,10 +48,10 @@ FOLDERS = (
     *(f"/usr/share/fonts/truetype/{name}" for name in TRUETYPE.split()),
     *(f"/usr/share/fonts/opentype/{name}" for name in OPENTYPE.split()),
 )
-# Symbols and scripts, letters too thin for a card, and one family (Carlito) that was made from a held-out one (Lato).
+# Symbols, key caps and scripts, letters too thin for a card, and one family (Carlito) that was made from a held-out one (Lato).
 LEFT_OUT = (
     *("Math", "math", "Z003", "D050000L", "StandardSymbols", "Keyboard", "Initials", "ExtraLight", "Hairline", "chorus"),
-    *("Carlito", "Swash", "Ornament"),
+    *("Carlito", "Swash", "Ornament", "LinBiolinum_K"),
 )
 PLAIN_ONLY = FOLDERS[7:]  # cards are seldom printed in italics or hairlines: of these many families only the other ones
 HELD_OUT = ("C059", "texgyreschola", "Lato")

@@ -63,14 +63,14 @@ def draw_corners(folder: Path, parts: range) -> None:
 
 
 def draw_for_tuning(folder: Path, decks: range) -> Iterator[list[tuple[NDArray[np.uint8], NDArray[np.float32]]]]:
-    """The small pictures of decks in the fonts that nothing is learnt from and the confidence is tuned on; kept in a folder."""
+    """The small pictures, over a table, of decks in the fonts that only the confidence is tuned on; kept in a folder."""
     logging.disable(logging.WARNING)
     folder.mkdir(parents=True, exist_ok=True)
     fonts = font_files()[2]
     for deck in decks:
         target = folder / f"tuning-{deck:05d}.npz"
         if not target.exists():
-            made = small_scenes(TUNING_FROM + deck, fonts)
+            made = small_scenes(TUNING_FROM + deck, fonts, over_table=True)
             rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
             _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
         with np.load(target) as data:

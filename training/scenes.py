@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tablectl.cards import PACK, Card
 from tablectl.felt.faces import random_style
-from tablectl.felt.scene import Deck, Laid, draw_chip, draw_hand, exposed, glare, lay_cards, smooth_field, view, woven
+from tablectl.felt.scene import Deck, Laid, draw_chip, draw_hand, exposed, glare, lay_cards, sensor, smooth_field, view, woven
 from training.fonts import outlines, trade_queen
 
-__all__ = ["COLUMNS", "SIZE", "as_seen", "ground", "hands", "scene"]
+__all__ = ["COLUMNS", "SIZE", "as_seen", "as_seen_over_table", "ground", "hands", "scene"]
 
 SIZE = 320
 COLUMNS = ("x", "y", "up_x", "up_y", "height", "width", "rank", "suit", "rank_seen", "suit_seen")
@@ -197,3 +197,14 @@ def as_seen(image: Picture, chance: np.random.Generator) -> Picture:
     if made.shape[0] != size:
         made = cv2.resize(made, (size, size), interpolation=cv2.INTER_LINEAR)
     return made
+
+
+def as_seen_over_table(image: Picture, chance: np.random.Generator) -> Picture:
+    """The picture as a fixed camera over a lit table has it: uneven light, a tint, now and then glare, noise and compression."""
+    light = smooth_field(chance, image.shape[:2], 3, float(chance.uniform(0.45, 0.9)), 1.08)[..., None]
+    seen = image.astype(np.float32) * light * chance.uniform(0.9, 1.1, 3).astype(np.float32)
+    if chance.random() < 0.1:
+        middle = tuple(chance.uniform(0, image.shape[0], 2))
+        glare(seen, chance, middle, float(chance.uniform(20, 90)), float(chance.uniform(30, 120)))
+    quality = int(chance.integers(65, 96))
+    return sensor(seen, chance, float(chance.uniform(0.3, 0.95)), float(chance.uniform(1, 6)), quality)
