@@ -12,10 +12,12 @@ from urllib.parse import quote
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tablectl.display.access import ANYBODY, Access
+from tablectl.display.pages import text_page
+from tablectl.display.words import Words, best
 
 __all__ = ["HEADERS", "Guard"]
 
@@ -77,14 +79,16 @@ class Guard:
             return
         visitor = self._access.visitor(request, self._now())
         if visitor is None and not (path in _OPEN or path.startswith("/static/")):
-            await self._turned_away(scope, path)(scope, receive, with_headers)
+            await self._turned_away(request, path)(scope, receive, with_headers)
             return
         scope["tablectl.visitor"] = visitor or ANYBODY
         await self.behind(scope, receive, with_headers)
 
-    def _turned_away(self, scope: Scope, path: str) -> ASGIApp:
+    def _turned_away(self, request: HTTPConnection, path: str) -> ASGIApp:
         """To the page where one signs in, where there is one and it is a page that was asked for."""
-        pages = scope["method"] == "GET" and not path.startswith(("/events/", "/words/"))
-        if self._access.has_sign_in and pages:
+        if request.scope["method"] != "GET" or path.startswith(("/events/", "/words/")):
+            return PlainTextResponse("sign in first\n", 403 if self._access.header else 401)
+        if self._access.has_sign_in:
             return RedirectResponse(f"/sign-in?to={quote(path)}", 303)
-        return PlainTextResponse("sign in first\n", 403 if self._access.header else 401)
+        words = Words.of(best(request.headers.get("accept-language", "")))
+        return HTMLResponse(text_page(words, words("title.refused")), 403)

@@ -203,7 +203,9 @@ def test_the_proxys_word_is_who_it_is(broker: Broker, table: LiveTelling, people
 
 def test_a_header_from_elsewhere_is_nobodys_word(broker: Broker) -> None:
     with Screens(broker.url, "--header", "X-Remote-User", "--proxy", "192.0.2.1") as screens:
-        assert screens.get("/", x_remote_user="anna.k").code == 403
+        refused = screens.get("/", x_remote_user="anna.k", accept_language="es")
+        assert (refused.code, "Aquí no se puede hacer" in refused.body) == (403, True)
+        assert screens.get("/events/all", x_remote_user="anna.k").code == 403
 
 
 # A person's certificate, for which the broker vouches
