@@ -40,6 +40,7 @@ from tablectl.observations import (
     ShoeFault,
     Tick,
 )
+from tablectl.pairing import DOUBT, MISSING, Draw, Gone, Laid, Pairing, State, box_of, doubt_until, one_box
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["CAMERA", "DOUBT", "HELD", "MISSING", "Fusion", "State"]
@@ -51,22 +52,10 @@ HELD: Final = 1_500_000
 """Microseconds that a card is held for the felt's word, at the most."""
 LATE: Final = 1_000_000
 """Microseconds by which a key goes before the card it followed, where only the camera sees the cards: so long it is held."""
-DOUBT: Final = 600_000
-"""Microseconds that a card at rest waits until what explains it is known."""
-UNSURE: Final = 800_000
-"""The same of a card that is unread, where all that speaks for a draw, or against every one, is that there is no other."""
-MISSING: Final = 4_000_000
-"""Microseconds within which a drawn card comes to rest on the felt."""
-SHOWN: Final = 2_000_000
-"""Microseconds in which a burned card is shown on the felt, where it is."""
 PICKED: Final = 1_000_000
 """Microseconds in which a hand's cards are picked up one after the other."""
 BACK: Final = 2_000_000
 """Microseconds after a camera, or a shoe, came back in which what happened meanwhile is found."""
-EARLY: Final = 300_000
-"""Microseconds by which a card may be seen before the shoe reports it: the two are stamped by different threads."""
-FLIGHT: Final = 500_000
-"""Microseconds between a card's leaving the shoe and its coming into sight: of two draws of one face, the likelier one's."""
 KEPT: Final = 30_000_000
 """Microseconds for which a card that is gone, or missing, may still be found elsewhere."""
 MOST: Final = 400
@@ -79,72 +68,6 @@ IN_ORDER = (CardDrawn, CutCard, Decision, Insurance, NoMoreBets, Paid, ShoeFault
 _STAKES: Final[dict[str, FeltKind]] = {"occupied": "stake_laid", "emptied": "stake_taken", "changed": "stake_changed"}
 
 
-class Draw(msgspec.Struct):
-    """A card that left the shoe and was not seen to lie yet. `number` counts all cards, from 1."""
-
-    number: int
-    card: Card
-    at: int
-    unwatched: bool = False
-    """It left while no camera looked."""
-    burned: bool = False
-    told: bool = False
-    """It was said to be missing."""
-    twin: bool = False
-    """Another of its face left while no camera looked."""
-    under: bool = False
-    """A later card came to lie in its box while it may have lain there unread: it may be under that."""
-    due: Place | None = None
-    """Where the game has it go; None: that is not known before it is seen, since a hand acts."""
-
-
-class Laid(msgspec.Struct):
-    """A card on the felt. `draw` is the number of its draw; None: it lay there before, or nothing explains it."""
-
-    id: int
-    place: Place
-    card: Card
-    first: int
-    at: int
-    crosswise: bool = False
-    draw: int | None = None
-    like: int | None = None
-    settled: bool = False
-    """What it is was found out, or said."""
-    taken: Draw | None = None
-    """The draw that it is taken for though one of the two is unread."""
-    told: bool = False
-    """It was said not to have been collected."""
-
-
-class Gone(msgspec.Struct):
-    """A card that lies on the felt no more."""
-
-    laid: Laid
-    at: int
-    told: bool = False
-
-
-class State(msgspec.Struct):
-    """All that fusion knows: what a ledger keeps beside its entries, so that a table that starts again goes on from here."""
-
-    camera: bool = False
-    shoe: bool = True
-    camera_since: int = 0
-    shoe_since: int = 0
-    now: int = 0
-    drawn: int = 0
-    emitted: int = 0
-    draws: list[Draw] = []
-    held: list[Observation] = []
-    laid: list[Laid] = []
-    gone: list[Gone] = []
-    hidden: dict[str, int] = {}
-    """The places over which something lies, since when."""
-    split: list[int] = []
-    """The boxes that were said to split, while their cards lie there."""
-
-
 class Fusion:
     """One table's. `due` is the table's own word on what is due, asked at the moment a card comes.
 
@@ -154,6 +77,7 @@ class Fusion:
     def __init__(self, due: Callable[[], Due], state: State | None = None) -> None:
         self.due = due
         self.state = state or State()
+        self._pairing = Pairing(due, self.state)
 
     @property
     def is_idle(self) -> bool:
@@ -170,7 +94,7 @@ class Fusion:
         state = self.state
         if not state.camera:
             return None
-        times = [draw.at + MISSING for draw in state.draws if self._lost(draw) and not self._is_hidden(draw)]
+        times = [draw.at + MISSING for draw in state.draws if self._lost(draw) and not self._pairing.is_hidden(draw)]
         times += [time for laid in state.laid if not laid.settled and (time := self._judged_at(laid)) is not None]
         times += [gone.at + PICKED for gone in state.gone if not gone.told]
         if state.held:
@@ -179,10 +103,10 @@ class Fusion:
 
     def _judged_at(self, laid: Laid) -> int | None:
         """When time alone tells what a card is that is not explained yet; None: another card must."""
-        doubt = _doubt(laid)
+        doubt = doubt_until(laid)
         if laid.card is not Card.UNREAD or self.state.now < doubt:
             return doubt
-        if len(self._open(laid)) > 1:
+        if len(self._pairing.may_be(laid)) > 1:
             return None
         return max(doubt, laid.at + HELD)
 
@@ -302,17 +226,17 @@ class Fusion:
         else:
             card, source = drawn.card, "both" if laid.card is drawn.card else drawn.source
         acting = self.due().hand
-        hit = laid.card is Card.UNREAD and acting is not None and acting.box == _box(laid.place)
+        hit = laid.card is Card.UNREAD and acting is not None and acting.box == box_of(laid.place)
         to = None if hit else self._where(laid)
         return msgspec.structs.replace(drawn, card=card, to=to, source=source, crosswise=laid.crosswise)
 
     def _where(self, laid: Laid) -> Place:
         """Where it lies. Which hand of a split box an unread card is in, or any before the two were seen apart, nobody saw."""
         place, due = laid.place, laid.taken.due if laid.taken is not None else None
-        if laid.card is Card.UNREAD and due is not None and _one_box(due, place):
+        if laid.card is Card.UNREAD and due is not None and one_box(due, place):
             return due
         if isinstance(place, BoxPlace) and place.box in self.state.split:
-            hands = {other.place for other in self.state.laid if _one_box(other.place, place)}
+            hands = {other.place for other in self.state.laid if one_box(other.place, place)}
             return place if len(hands) > 1 else BoxPlace(place.box)
         return place
 
@@ -340,7 +264,7 @@ class Fusion:
             found = Laid(event.id, event.place, event.card, event.first, state.now, event.crosswise, like=event.like)
             state.laid = [*state.laid[-MOST:], found]
             for draw in state.draws:
-                draw.under |= draw.due is not None and _one_box(draw.due, event.place) and self._is_hidden(draw)
+                draw.under |= draw.due is not None and one_box(draw.due, event.place) and self._pairing.is_hidden(draw)
             yield from self._matched()
             yield from self._uncollected(event)
         elif isinstance(event, Parted):
@@ -355,11 +279,11 @@ class Fusion:
                 yield from self._swapped(laid, event)
             elif isinstance(event, Moved):
                 before, laid.place = laid.place, event.place
-                if laid.settled and not _one_box(before, laid.place):
+                if laid.settled and not one_box(before, laid.place):
                     yield self._felt("moved", laid, to=laid.place)
             else:
                 state.laid.remove(laid)
-                state.split = [box for box in state.split if any(_box(other.place) == box for other in state.laid)]
+                state.split = [box for box in state.split if any(box_of(other.place) == box for other in state.laid)]
                 if laid.settled and not self._is_back(state.camera_since):
                     state.gone.append(Gone(laid, state.now))
 
@@ -368,7 +292,7 @@ class Fusion:
         taken = laid.taken
         if taken is not None and Card.UNREAD not in (taken.card, event.card):
             laid.taken = None
-            if taken.card is not event.card and self._same_as(laid):  # it is another draw than it was taken for
+            if taken.card is not event.card and self._pairing.same_as(laid):  # it is another draw than it was taken for
                 self.state.draws = sorted([*self.state.draws, taken], key=lambda draw: draw.number)
                 laid.draw, laid.settled = None, False
         if laid.draw is None:
@@ -383,8 +307,7 @@ class Fusion:
         if not laid.settled:
             yield from self._matched()
             return
-        known = (draw for draw in self.state.draws if not (draw.told or draw.burned))
-        draw = next((draw for draw in known if draw.card is event.card and event.first >= draw.at - EARLY), None)
+        draw = self._pairing.upon(event.card, event.first)
         if draw is not None:  # the new card was laid right onto the one that lay there
             laid.draw, laid.first = draw.number, event.first
             yield from self._paired(draw, laid)
@@ -392,7 +315,7 @@ class Fusion:
             yield self._felt("swapped", laid, to=laid.place, was=event.was)
 
     def _parted(self, event: Parted) -> Iterator[Observation]:
-        before = {laid.place for laid in self.state.laid if _box(laid.place) == event.box}
+        before = {laid.place for laid in self.state.laid if box_of(laid.place) == event.box}
         for number, ids in enumerate(event.hands):
             for laid in self.state.laid:
                 if laid.id in ids:
@@ -425,63 +348,10 @@ class Fusion:
             for laid in self.state.laid:
                 if laid.settled or laid.draw is not None:
                     continue
-                draw = self._draw_of(laid)
+                draw = self._pairing.draw_of(laid)
                 if draw is not None:
                     again = True
                     yield from self._paired(draw, laid)
-
-    def _draw_of(self, laid: Laid) -> Draw | None:
-        """The draw that a card at rest is, None while that cannot be told, or where there is none."""
-        if laid.card is Card.UNREAD:
-            return self._draw_of_unread(laid)
-        same, open_ = self._same_as(laid), self._open(laid)
-        patient = self.state.now < laid.at + DOUBT
-        if same:
-            first = same[0]
-            unread_before = any(draw.card is Card.UNREAD and draw.number < first.number for draw in open_)
-            return None if unread_before and patient else first
-        unread = [draw for draw in open_ if draw.card is Card.UNREAD]
-        here = [draw for draw in unread if draw.due is None or _one_box(draw.due, laid.place)]
-        if len(unread) == 1 and (here or not patient):
-            return unread[0]
-        if self._source_of(laid) is not None or not open_:
-            return None
-        here = here or [draw for draw in open_ if draw.due is not None and _one_box(draw.due, laid.place)]
-        return None if patient and (len(open_) > 1 or unread) else (here or unread or open_)[0]
-
-    def _draw_of_unread(self, laid: Laid) -> Draw | None:
-        """The same of a card that the felt cannot read: its place is all there is to go by."""
-        open_ = self._open(laid)
-        here = [draw for draw in open_ if draw.due is not None and _one_box(draw.due, laid.place)]
-        if here:
-            return here[0]
-        acting = self.due().hand
-        if acting is not None and _box(laid.place) == acting.box and open_ and open_[0].due is None:
-            return open_[0]  # a hit, most likely: and that is what it counts as without the felt, too
-        if open_:
-            return open_[0] if len(open_) == 1 and self.state.now >= _doubt(laid) else None
-        fits = (draw for draw in self.state.draws if draw.burned and _fits(draw, laid))
-        return next(fits, None) if laid.place == "dealer" else None
-
-    def _open(self, laid: Laid) -> list[Draw]:
-        """The draws that may lie there, by the time they left the shoe."""
-
-        def is_open(draw: Draw) -> bool:
-            lately = self.state.now < draw.at + MISSING or draw.due is None or _one_box(draw.due, laid.place)
-            return lately and not (draw.told or draw.burned)
-
-        return [draw for draw in self.state.draws if _fits(draw, laid) and is_open(draw)]
-
-    def _same_as(self, laid: Laid) -> list[Draw]:
-        """The draws of a card's face that may lie there, the likeliest first: one that an unread card is taken for, too."""
-        taken = (other.taken for other in self.state.laid if other.card is Card.UNREAD and other.taken is not None)
-        same = [draw for draw in (*self.state.draws, *taken) if draw.card is laid.card and _fits(draw, laid)]
-
-        def unlikely(draw: Draw) -> tuple[bool, bool, int]:
-            elsewhere = draw.due is not None and not _one_box(draw.due, laid.place)
-            return (draw.told or draw.burned, elsewhere, abs(laid.first - draw.at - FLIGHT))
-
-        return sorted(same, key=unlikely)
 
     def _paired(self, draw: Draw, laid: Laid) -> Iterator[Observation]:
         state = self.state
@@ -506,14 +376,6 @@ class Fusion:
         else:
             yield self._felt("placed", laid, to=self._where(laid), crosswise=laid.crosswise)
 
-    def _source_of(self, laid: Laid) -> Laid | None:
-        """The card of this face that is gone from elsewhere, where there is one; of an unread card, the one its box lost."""
-        if laid.card is Card.UNREAD:
-            lost = [gone.laid for gone in self.state.gone if _one_box(gone.laid.place, laid.place) and not gone.told]
-            return lost[0] if len(lost) == 1 else None
-        gone = [gone.laid for gone in self.state.gone if gone.laid.card is laid.card]
-        return gone[-1] if gone else next((other for other in self.state.laid if other.id == laid.like), None)
-
     # What time brings
 
     def _due(self) -> Iterator[Observation]:
@@ -526,24 +388,15 @@ class Fusion:
             yield from self._unexplained(laid)
         state.draws = [draw for draw in state.draws if state.now < self._forgotten(draw) or self._lost(draw)]
         for draw in state.draws:
-            if self._lost(draw) and state.now >= draw.at + MISSING and not self._is_hidden(draw):
+            if self._lost(draw) and state.now >= draw.at + MISSING and not self._pairing.is_hidden(draw):
                 draw.told = True
-                if (like := self._mistaken(draw)) is not None:
+                if (like := self._pairing.mistaken(draw)) is not None:
                     like.draw, like.first = draw.number, draw.at
                     yield self._felt("placed", like, to=self._where(like))
                     continue
                 ago = max(0, state.emitted - draw.number)
                 yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=ago)
         yield from self._picked_up()
-
-    def _mistaken(self, draw: Draw) -> Laid | None:
-        """The card that is one like it for who follows: laid where the other, an older draw of its face, has been collected."""
-        gone = {_box(gone.laid.place) for gone in self.state.gone}
-        for laid in self.state.laid:
-            older = laid.draw is not None and laid.draw < draw.number
-            if laid.card is draw.card and older and _box(laid.place) in gone and draw.due is not None:
-                return laid if _one_box(draw.due, laid.place) else None
-        return None
 
     def _forgotten(self, draw: Draw) -> int:
         """When a draw is looked for no more."""
@@ -555,16 +408,10 @@ class Fusion:
         """Whether a draw that is nowhere to be seen is worth a word: a camera looked, and it was not burned."""
         return not (draw.told or draw.unwatched or draw.burned or draw.under)
 
-    def _is_hidden(self, draw: Draw) -> bool:
-        """Whether something came to lie since then where a draw is due: it may be the card, and unread, or lie over it."""
-        if draw.due is None:
-            return False
-        return draw.under or self.state.hidden.get(str(_box(draw.due) or draw.due), 0) > draw.at - FLIGHT
-
     def _unexplained(self, laid: Laid) -> Iterator[Observation]:
         """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""
         state = self.state
-        source = self._source_of(laid)
+        source = self._pairing.source_of(laid)
         alone = not state.shoe or laid.first < state.shoe_since + BACK // 2
         if alone and source in state.laid and state.now >= laid.at + DOUBT:
             source = None  # an arm hid the other all the while: this is a new card
@@ -577,7 +424,7 @@ class Fusion:
             yield from self._released(before=laid.first)
             yield CardDrawn(at=from_micros(state.now), card=laid.card, to=laid.place, source=CAMERA, crosswise=laid.crosswise)
             return
-        if state.now < _doubt(laid) or (laid.card is Card.UNREAD and self._open(laid)):
+        if state.now < doubt_until(laid) or (laid.card is Card.UNREAD and self._pairing.may_be(laid)):
             return
         laid.settled = True
         if self._is_back(state.camera_since, laid.first):
@@ -586,7 +433,7 @@ class Fusion:
             laid.draw = source.draw
             state.laid = [other for other in state.laid if other is not source]
             state.gone = [gone for gone in state.gone if gone.laid is not source]
-            if not _one_box(source.place, laid.place):
+            if not one_box(source.place, laid.place):
                 yield self._felt("moved", laid, to=laid.place)
         else:
             yield Felt(at=from_micros(state.now), kind="appeared", to=laid.place, card=laid.card)
@@ -620,21 +467,3 @@ class Fusion:
     ) -> Observation:
         ago = None if laid.draw is None else max(0, self.state.emitted - laid.draw)
         return Felt(at=from_micros(self.state.now), kind=kind, to=to, card=laid.card, was=was, ago=ago, crosswise=crosswise)
-
-
-def _doubt(laid: Laid) -> int:
-    """Until when a card that cannot be told waits."""
-    return laid.at + (UNSURE if laid.card is Card.UNREAD else DOUBT)
-
-
-def _fits(draw: Draw, laid: Laid) -> bool:
-    """Whether a draw may be a card by the times."""
-    return laid.first >= draw.at - EARLY and not (draw.burned and laid.first > draw.at + SHOWN)
-
-
-def _box(place: Place) -> int | None:
-    return place.box if isinstance(place, BoxPlace) else None
-
-
-def _one_box(one: Place, other: Place) -> bool:
-    return (_box(one), one == "dealer") == (_box(other), other == "dealer")
