@@ -31,6 +31,8 @@ RISE = 2.2
 """Millimetres by which a chip seems to stand further than the one below it."""
 ARM = 600.0
 """Millimetres of hand and arm that are drawn at the most."""
+COARSER = 2
+"""So many times fewer pixels a millimetre has a hand when it is drawn: it has no sharp edges, and takes long."""
 MARGIN = 30.0
 """Millimetres that are drawn around the felt."""
 GRID = 8
@@ -337,13 +339,13 @@ def _merged(windows: list[Window]) -> list[Window]:
 @lru_cache(maxsize=16)
 def _arm(towards: int, scale: float) -> tuple[Window, Picture, Picture]:
     """A hand with its arm: where it is, seen from its finger tips; what it leaves of each pixel (of 255), and what it adds."""
-    half = round(ARM * scale)
-    tip = (float(half), float(half))
+    half = round(ARM * scale / COARSER) * COARSER
+    side, tip = 2 * half // COARSER, (half / COARSER, half / COARSER)
     drawn = []
     for ground in (0, 255):  # what is drawn is a part of the ground and something of its own
-        canvas = np.full((2 * half, 2 * half, 3), ground, np.uint8)
-        draw_hand(canvas, None, np.random.default_rng(_seed_of(towards)), tip, scale)
-        drawn.append(canvas)
+        canvas = np.full((side, side, 3), ground, np.uint8)
+        draw_hand(canvas, None, np.random.default_rng(_seed_of(towards)), tip, scale / COARSER)
+        drawn.append(np.asarray(cv2.resize(canvas, (2 * half, 2 * half), interpolation=cv2.INTER_LINEAR), np.uint8))
     adds, on_white = drawn
     keeps = np.asarray(cv2.subtract(on_white, adds), np.uint8)
     rows, columns = (np.flatnonzero((keeps < 255).any(axis=(axis, 2))) for axis in (1, 0))

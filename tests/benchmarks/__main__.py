@@ -12,16 +12,18 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from tests.benchmarks import decoding, display, feeding, latency, replaying
+from tests.benchmarks import decoding, display, feeding, latency, replaying, watched
 
-PARTS = ("feed", "decode", "replay", "latency", "display")
+PARTS = ("feed", "decode", "replay", "latency", "camera", "display")
+WATCHED = 400
+"""Cards of the tables with and without a camera, at the most."""
 ROUNDS = [1000, 3000, 10000]
 
 
 def main(args: Sequence[str]) -> int:
     """Measure what is asked for, and print it."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"which to run, of {', '.join(PARTS)}; else all")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"which to run, of {', '.join(PARTS)}; else all but camera")
     parser.add_argument(
         "--house", action="append", metavar="HOUSE", help="for feed, replay and latency: fr, es, lt; else all, and fr"
     )
@@ -33,7 +35,7 @@ def main(args: Sequence[str]) -> int:
     given = parser.parse_args(args)
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    parts = given.parts or PARTS
+    parts = given.parts or [part for part in PARTS if part != "camera"]
     began = time.monotonic()
     found: dict[str, object] = {"machine": _machine()}
     if "feed" in parts:
@@ -46,6 +48,8 @@ def main(args: Sequence[str]) -> int:
         found["replay"] = replaying.measure((given.house or ["fr"])[0], given.rounds, _tell)
     if "latency" in parts:
         found["latency"] = latency.measure((given.house or ["fr"])[0], given.cards, _tell)
+    if "camera" in parts:
+        found["camera"] = watched.measure((given.house or ["fr"])[0], min(given.cards, WATCHED), _tell)
     if "display" in parts:
         found["display"] = display.measure(given.seconds, _tell)
     found["seconds"] = round(time.monotonic() - began, 1)

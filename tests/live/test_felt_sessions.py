@@ -20,7 +20,6 @@ def one_core() -> Iterator[None]:
     cv2.setNumThreads(before)
 
 
-@pytest.mark.slow  # more than a minute of rendering and reading on a busy core
 def test_a_deal_is_seen_where_it_was_laid() -> None:
     """To the first decision: two boxes, seven cards or so, hands that bring them."""
     session = Rendered("es", Cameras("es-two"), seed=11, rounds=1, boxes=(2, 2))
