@@ -1,6 +1,6 @@
 // Surveillance: every alert and ruling with its cards and its time, and the way to the round.
 
-import { ackButton, announce, banner, choices, el, face, follow, learn, page, place, say, wording } from "./common.js";
+import { ackButton, announce, banner, choices, el, face, follow, learn, page, place, redraw, say, wording } from "./common.js";
 
 const MOST_ROWS = 1000;
 const TIME = "\\d{4}(-\\d\\d(-\\d\\d([ T]\\d\\d(:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?)?)?)?)?Z?"; // its beginning will do
@@ -68,6 +68,7 @@ function where(token) {
 // One shape for what was heard and for what is on record.
 function ofAlert(alert) {
   return {
+    key: `${alert.table}#${alert.id}`,
     table: alert.table,
     at: alert.at ?? "",
     round: alert.round,
@@ -85,6 +86,7 @@ function ofAlert(alert) {
 // A ruling as it is heard: the game goes on. Who ruled, and what, the ledger tells.
 function ofRuled(alert) {
   return {
+    key: `${alert.table} ${alert.ended}`,
     table: alert.table,
     at: alert.ended,
     round: alert.round,
@@ -98,7 +100,8 @@ function ofRuled(alert) {
 }
 
 function ofRecord({ table, lang, ledger, round, line }) {
-  const item = { table, at: line.at ?? "", round, ledger, kind: line.severity ?? "ruling", place: where(line.place ?? ""), cards: line.cards ?? [] };
+  const key = `${table} ${ledger} ${line.entry}`;
+  const item = { key, table, at: line.at ?? "", round, ledger, kind: line.severity ?? "ruling", place: where(line.place ?? ""), cards: line.cards ?? [] };
   if (line.event === "alert") return { ...item, ...wording({ ...line, lang, remedy: line.remedy ?? "" }) };
   const what = line.event === "ack" ? [say("event.ack"), say("word.alert", { number: line.text })] : [say(`ruling.${line.do}`), line.text];
   return { ...item, what: line.event, text: [...what, line.by].filter(Boolean).join(" · ") };
@@ -150,7 +153,7 @@ function draw() {
     ...kept.filter((item) => !told.has(`${item.table} ${item.at} ${item.text}`)),
   ];
   const items = every.filter(passes).sort((one, other) => other.at.localeCompare(one.at));
-  body.replaceChildren(...items.slice(0, MOST_ROWS).map(row));
+  redraw(body, items.slice(0, MOST_ROWS), (item) => item.key, row);
   count.textContent = say("word.entries", { count: items.length });
   for (const item of every) meet(item.table);
 }
