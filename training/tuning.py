@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tablectl.felt.find import Layer, corners_in
 from tablectl.felt.networks import Eyes, Tuning
-from tablectl.felt.read import chances, logits
+from tablectl.felt.read import chances, logits, within
 from training.mining import label
 from training.patching import REJECT
 
@@ -37,7 +37,7 @@ def looked_at(decks: Scenes, folder: Path) -> Told:
     for deck in decks:
         for image, rows in deck:
             sizes = [Layer(image, 1.0)]
-            corners = corners_in(sizes, network)
+            corners = [corner for corner in corners_in(sizes, network) if within(sizes[0], corner)]
             truths = [label(rows, corner.x, corner.y, corner.up, corner.height) for corner in corners]
             kept = [corner for corner, truth in zip(corners, truths, strict=True) if truth is not None]
             if kept:

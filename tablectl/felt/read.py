@@ -18,7 +18,7 @@ from tablectl.felt.joining import join
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.patches import cut, normalised
 
-__all__ = ["Reading", "Seen", "cards_of", "chances", "logits", "read_corners", "read_picture"]
+__all__ = ["Reading", "Seen", "cards_of", "chances", "logits", "read_corners", "read_picture", "within"]
 
 Picture = NDArray[np.uint8]
 SUITS, RANKS = tuple(Suit), tuple(Rank)
@@ -30,6 +30,7 @@ SECOND_END = 2.5  # so much less doubt is left when the other end says the same
 SURELY_AN_INDEX = 0.35  # the most that "no index" may have, and
 SURELY_FOUND = 0.5  # the least heat, of an unread corner that is told as `??`
 PLAINLY_NOTHING = 0.97
+RIM = 0.06  # of its height, that an index may reach beyond the picture: of more of it nothing is known
 
 
 class Reading(NamedTuple):
@@ -66,6 +67,8 @@ def read_corners(sizes: list[Layer], corners: list[Corner], network: Eyes) -> li
     for place, corner in enumerate(corners):
         card = Card(RANKS[best_rank[place]].value + SUITS[best_suit[place]].value)
         confidence = float(rank[place, best_rank[place]] * suit[place, best_suit[place]])
+        if not within(sizes[corner.layer], corner):
+            confidence = 0.0
         made.append(Reading(corner, card, confidence, float(rank[place, NOTHING])))
     return made
 
@@ -88,6 +91,16 @@ def _patch(layer: Layer, corner: Corner, turn: float, grow: float) -> Picture:
     angle = np.arctan2(corner.up[1], corner.up[0]) + np.deg2rad(turn)
     middle = ((corner.x + 0.5) * layer.scale - 0.5, (corner.y + 0.5) * layer.scale - 0.5)
     return cut(layer.picture, middle, (float(np.cos(angle)), float(np.sin(angle))), corner.height * layer.scale * grow)
+
+
+def within(layer: Layer, corner: Corner) -> bool:
+    """Whether an index is wholly in the picture."""
+    rows, columns = layer.picture.shape[:2]
+    up = np.array(corner.up) * corner.height / 2
+    across = np.array((-corner.up[1], corner.up[0])) * corner.width / 2
+    ends = np.array((corner.x, corner.y)) + np.array((up + across, up - across, -up - across, across - up))
+    rim = RIM * corner.height
+    return bool((ends >= -rim).all() and (ends <= np.array((columns, rows)) / layer.scale + rim).all())
 
 
 def chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
