@@ -18,7 +18,7 @@ from tablectl.places import BoxPlace, Place
 
 __all__ = ["DOUBT", "MISSING", "Draw", "Gone", "Laid", "Pairing", "State", "box_of", "doubt_until", "one_box"]
 
-DOUBT: Final = 600_000
+DOUBT: Final = 450_000
 """Microseconds that a card at rest waits until what explains it is known."""
 UNSURE: Final = 800_000
 """The same of a card that is unread, where all that speaks for a draw, or against every one, is that there is no other."""

@@ -12,6 +12,7 @@ What is dealt, and the mischief, are those of `tests.felt.scripted` and `tests.t
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections import Counter, OrderedDict
@@ -45,7 +46,7 @@ from tablectl.places import BoxPlace, Place
 from tests.felt.scripted import FRAME, SECOND, Lying, Scene, Session
 from tests.test_fusion import FAULTS, Fault, ends
 
-__all__ = ["Figures", "Rendered", "covered", "faulty", "plain", "unplugged"]
+__all__ = ["MISCHIEF", "Figures", "Rendered", "covered", "faulty", "plain", "unplugged"]
 
 BRINGS = 4
 """Pictures in which the hand is seen that brought a card."""
@@ -351,16 +352,47 @@ def _broken(house: str, cameras: Cameras, sessions: int, device: str, allowed: s
     return figures
 
 
-def faulty(house: str, cameras: Cameras, each: int, codes: Sequence[str] = tuple(FAULTS)) -> Figures:
+def lingering(session: Session, fault: Fault) -> None:
+    """The first bust hand is not collected; what counts is when the next card lies elsewhere."""
+    collect, left = session.collect, list[Place]()
+
+    def collected(place: Place) -> None:
+        if session.table.round_open and not left:
+            left.append(place)
+            session.run(0.3)
+        else:
+            collect(place)
+
+    def rest(lying: Lying) -> None:
+        if left and lying.place != left[0] and not fault.done:
+            fault.done, fault.rested = True, session.now
+
+    session.collect = collected  # type: ignore[method-assign]
+    session.after_rest = rest
+
+
+def _lingers(house: str, seed: int) -> bool:
+    """Whether in a session of this seed a hand is bust before the last card: the deal is the same on every felt."""
+    session = Session(rules.load(house).house, seed=seed, rounds=2, boxes=(2, 5), camera=False)
+    fault = Fault(session, 1)
+    lingering(session, fault)
+    return any(fault.done for _ in session.steps())
+
+
+MISCHIEF = {**FAULTS, "felt.not_collected": lingering}
+
+
+def faulty(house: str, cameras: Cameras, each: int, codes: Sequence[str] = tuple(MISCHIEF)) -> Figures:
     """Each fault of the felt, so many times: is it what is told first, and how soon."""
     figures = Figures(f"{house} faults")
     began = time.monotonic()
     for code in codes:
-        for seed in range(1, each + 1):
+        may = (seed for seed in itertools.count(1) if code != "felt.not_collected" or _lingers(house, seed))
+        for seed in itertools.islice(may, each):
             session = Rendered(house, cameras, seed=seed, rounds=2, boxes=(2, 5))
             session.rendered.passing = False
             fault = Fault(session, 2 if code == "deal.box_without_stake" else 2 + seed % 4)
-            FAULTS[code](session, fault)
+            MISCHIEF[code](session, fault)
             for _ in session.steps():
                 if session.alerts:
                     break

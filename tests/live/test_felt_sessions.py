@@ -9,7 +9,6 @@ import pytest
 
 from tablectl.houses import rules
 from tests.live.felt_sessions import Cameras, Rendered, covered, faulty, plain, unplugged
-from tests.test_fusion import FAULTS
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +37,6 @@ def test_rounds_end_right_faults_are_found_and_what_is_unplugged_is_done_without
     for figures in (plain(house, cameras, 20), covered(house, cameras, 4), unplugged(house, cameras, 4)):
         assert figures.bad == []
         assert figures.ended_right == figures.rounds
-    faults = faulty(house, cameras, 2, tuple(FAULTS))
+    faults = faulty(house, cameras, 2)
     assert faults.bad == []
     assert faults.found == faults.tried
