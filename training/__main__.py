@@ -24,10 +24,10 @@ def main() -> None:
     """Draw, learn, tune."""
     parser = argparse.ArgumentParser(prog="python -m training", description="Train the card reader's two networks on this CPU.")
     parser.add_argument("--scenes", type=int, default=4450)
-    parser.add_argument("--corners", type=int, default=420, help="parts of corners, of ten decks each")
+    parser.add_argument("--corners", type=int, default=210, help="parts of corners, of ten decks each")
     parser.add_argument("--find-steps", type=int, default=2700)
-    parser.add_argument("--read-steps", type=int, default=15000)
-    parser.add_argument("--tune-decks", type=int, default=500)
+    parser.add_argument("--read-steps", type=int, default=21000)
+    parser.add_argument("--tune-decks", type=int, default=324)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pool", type=Path, default=CACHE / "scenes", help="where what was drawn is kept")
     parser.add_argument("--into", type=Path, default=MODELS, help="the folder of the weights")

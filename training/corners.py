@@ -33,7 +33,7 @@ def small_scenes(
     `over_table`: as a fixed camera over a lit table sees them, at 1.6 to 2.6 px/mm, rather than any camera anywhere.
     """
     chance = np.random.default_rng([seed, 7])
-    deck = art[int(chance.integers(len(art)))] if art and chance.random() < 0.1 else random_deck(chance, fonts)
+    deck = art[int(chance.integers(len(art)))] if art and chance.random() < 0.1 else random_deck(chance, fonts, clear=over_table)
     faces = [PACK[int(place)] for place in chance.choice(52, CARDS, replace=False)]
     usual = float(np.exp(chance.uniform(np.log(1.35), np.log(3.0))))
     if over_table:

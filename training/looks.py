@@ -11,19 +11,34 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tablectl.felt.faces import FaceStyle, Glyphs, random_style
+from tablectl.cards import Card, Suit
+from tablectl.felt.faces import FaceStyle, Glyphs, random_style, suit_lines
 from tablectl.felt.scene import Deck
 from training.fonts import outlines, trade_queen
 
 __all__ = ["random_deck"]
 
 Points = NDArray[np.float64]
+TRIES = 20
+CLUB_AND_SPADE, HEART_AND_DIAMOND = 0.968, 0.88  # how like each other the shapes of a colour may be, blurred
+LEAST_INK = 0.62  # of a letter's, that thinning leaves it
 DRAWN = 128  # pixels of a capital's height while it is worked on
 RIM = 40
 
 
-def random_deck(chance: np.random.Generator, fonts: list[Path]) -> Deck:
-    """A deck drawn by chance in one of the fonts, each family as often as the others."""
+def random_deck(chance: np.random.Generator, fonts: list[Path], *, clear: bool = False) -> Deck:
+    """A deck drawn by chance in one of the fonts, each family as often as the others; its suits can be told apart.
+
+    `clear`: nor do its pips and courts run into its indices, as no card maker lets them.
+    """
+    for _ in range(TRIES):
+        deck = _any_deck(chance, fonts)
+        if _told_apart(deck) and not (clear and _crowded(deck)):
+            break
+    return deck
+
+
+def _any_deck(chance: np.random.Generator, fonts: list[Path]) -> Deck:
     families: dict[str, list[Path]] = {}
     for path in fonts:
         families.setdefault(path.stem.split("-")[0], []).append(path)
@@ -41,6 +56,35 @@ def random_deck(chance: np.random.Generator, fonts: list[Path]) -> Deck:
         made.update(_suits(chance))
         style = style._replace(font_suits=True)
     return Deck(_wider(style, chance), made)
+
+
+def _told_apart(deck: Deck) -> bool:
+    """Whether the two suits of each colour differ enough for an eye."""
+    shapes = {suit: _blurred(deck, suit) for suit in Suit}
+    pairs = ((Suit.CLUBS, Suit.SPADES, CLUB_AND_SPADE), (Suit.HEARTS, Suit.DIAMONDS, HEART_AND_DIAMOND))
+    return all(_alike(shapes[one], shapes[other]) <= most for one, other, most in pairs)
+
+
+def _blurred(deck: Deck, suit: Suit) -> NDArray[np.float32]:
+    """A suit as a camera far away sees it."""
+    lines, apart = suit_lines(suit, 48.0, deck.style, deck.glyphs)
+    canvas = np.zeros((56, 88), np.uint8)
+    whole = [np.round((line + np.array((44, 4))) * 16).astype(np.int32) for line in lines]
+    for group in [[line] for line in whole] if apart else [whole]:
+        cv2.fillPoly(canvas, group, (255,), cv2.LINE_AA, 4)
+    return np.asarray(cv2.GaussianBlur(canvas.astype(np.float32), (0, 0), 2.2), np.float32)
+
+
+def _alike(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    return float((one * other).sum() / np.sqrt((one * one).sum() * (other * other).sum()))
+
+
+def _crowded(deck: Deck) -> bool:
+    """Whether pips or a court's frame run into the index of a ten, the widest."""
+    style = deck.style
+    x, _, _, wide, _ = deck.blocks(Card.ST)[0]
+    pips = style.width / 2 - style.pip_span[0] - 0.5 * style.pip_height
+    return x + wide / 2 > min(pips, style.court_frame[0] + 0.5)
 
 
 def _wider(style: FaceStyle, chance: np.random.Generator) -> FaceStyle:
@@ -79,7 +123,7 @@ def _traced(canvas: NDArray[np.uint8]) -> list[Points]:
 
 
 def _worked(glyphs: Glyphs, chance: np.random.Generator) -> Glyphs:
-    """The ranks with another weight, slant, and corners; all in the same way."""
+    """The ranks with another weight, slant, and corners, all in the same way; as they were where one of them would suffer."""
     grow = round(float(chance.choice([0, chance.uniform(2, 9), -chance.uniform(2, 5)], p=[0.3, 0.4, 0.3])))
     kernel = None
     if grow:
@@ -95,16 +139,15 @@ def _worked(glyphs: Glyphs, chance: np.random.Generator) -> Glyphs:
         if name in "CDHS":
             continue
         canvas, left = _drawn(lines)
-        before = int((canvas > 127).sum())
+        before = _pieces(canvas)
         if kernel is not None:
-            other = (cv2.dilate if grow > 0 else cv2.erode)(canvas, kernel)
-            if int((other > 127).sum()) > 0.6 * before:
-                canvas = np.asarray(other, np.uint8)
+            canvas = np.asarray((cv2.dilate if grow > 0 else cv2.erode)(canvas, kernel), np.uint8)
         if worn:
             canvas = np.asarray(cv2.GaussianBlur(canvas, (0, 0), worn), np.uint8)
+        after = _pieces(canvas)
+        if after[:2] != before[:2] or after[2] < LEAST_INK * before[2]:
+            return glyphs  # a stroke is lost or a hole has closed
         traced = _traced(canvas)
-        if not traced:
-            continue
         points = np.concatenate(traced)
         top = min(float(points[:, 1].min()), RIM)
         high = DRAWN + 2 * (RIM - top)
@@ -113,6 +156,16 @@ def _worked(glyphs: Glyphs, chance: np.random.Generator) -> Glyphs:
             for line in traced
         ]
     return made
+
+
+def _pieces(canvas: NDArray[np.uint8]) -> tuple[int, int, int]:
+    """Of a glyph: its pieces, its holes, its ink in pixels."""
+    _, plain = cv2.threshold(canvas, 127, 255, cv2.THRESH_BINARY)
+    found, tree = cv2.findContours(plain, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+    if tree is None:
+        return 0, 0, 0
+    outer = [bool(node[3] < 0) for line, node in zip(found, tree[0], strict=True) if cv2.contourArea(line) > 12]
+    return sum(outer), len(outer) - sum(outer), int((plain > 0).sum())
 
 
 def _suits(chance: np.random.Generator) -> Glyphs:

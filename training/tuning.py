@@ -22,7 +22,7 @@ from training.patching import REJECT
 
 __all__ = ["looked_at", "tune"]
 
-ONE_IN = 5000
+ONE_IN = 2000
 FOUND = 0.15
 LEAST, MOST = 0.9, 0.999
 Scenes = Iterable[list[tuple[NDArray[np.uint8], NDArray[np.float32]]]]

@@ -20,7 +20,17 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card, Rank, Suit
 
-__all__ = ["Block", "FaceStyle", "Glyphs", "draw_face", "index_blocks", "random_style", "shipped_glyphs", "suit_outline"]
+__all__ = [
+    "Block",
+    "FaceStyle",
+    "Glyphs",
+    "draw_face",
+    "index_blocks",
+    "random_style",
+    "shipped_glyphs",
+    "suit_lines",
+    "suit_outline",
+]
 
 Picture = NDArray[np.uint8]
 Points = NDArray[np.float64]
@@ -182,7 +192,7 @@ def _rank_lines(rank: Rank, style: FaceStyle, glyphs: Glyphs) -> tuple[list[Poin
     return [line - ((left + right) / 2, 0) for line in lines], right - left
 
 
-def _suit_lines(suit: Suit, height: float, style: FaceStyle, glyphs: Glyphs) -> tuple[list[Points], bool]:
+def suit_lines(suit: Suit, height: float, style: FaceStyle, glyphs: Glyphs) -> tuple[list[Points], bool]:
     """The outlines of a suit `height` mm high, x about 0, y from 0; and whether they are to be filled one by one."""
     if style.font_suits and suit.value in glyphs:
         return [line * height for line in glyphs[suit.value]], False
@@ -194,7 +204,7 @@ def index_blocks(card: Card, style: FaceStyle, glyphs: Glyphs) -> list[Block]:
     assert card.rank is not None
     assert card.suit is not None
     _, wide = _rank_lines(card.rank, style, glyphs)
-    lines, _ = _suit_lines(card.suit, style.suit_height, style, glyphs)
+    lines, _ = suit_lines(card.suit, style.suit_height, style, glyphs)
     wide = max(wide + style.bold, 2 * max(abs(line[:, 0]).max() for line in lines))
     high = style.rank_height + style.gap + style.suit_height
     x, y = _index_x(card, style, glyphs), style.index_y + high / 2
@@ -262,7 +272,7 @@ def _draw_indices(image: Picture, card: Card, style: FaceStyle, glyphs: Glyphs, 
     assert card.suit is not None
     colour = colour_of(card.suit, style)
     rank, _ = _rank_lines(card.rank, style, glyphs)
-    suit, apart = _suit_lines(card.suit, style.suit_height, style, glyphs)
+    suit, apart = suit_lines(card.suit, style.suit_height, style, glyphs)
     x = _index_x(card, style, glyphs)
     for turned in (False, True):
         canvas = np.ascontiguousarray(image[::-1, ::-1]) if turned else image
@@ -291,7 +301,7 @@ def _draw_pips(image: Picture, card: Card, style: FaceStyle, glyphs: Glyphs, sca
     places = [(0.0, 0.0)] if style.lone_pip else PIPS[card.rank.value]
     for column, row in places:
         size = style.pip_height * (2.4 if style.lone_pip else 1.7 if card.rank is Rank.ACE else 1.0)
-        lines, apart = _suit_lines(card.suit, size, style, glyphs)
+        lines, apart = suit_lines(card.suit, size, style, glyphs)
         flip = -1 if row > 0 else 1
         x = style.width / 2 + column * style.pip_span[0]
         y = style.height / 2 + row * style.pip_span[1]
@@ -341,7 +351,7 @@ def _draw_court(image: Picture, card: Card, style: FaceStyle, glyphs: Glyphs, sc
                 cv2.LINE_AA,
             )
     size = min(style.pip_height, 0.3 * wide / scale)
-    lines, apart = _suit_lines(card.suit, size, style, glyphs)
+    lines, apart = suit_lines(card.suit, size, style, glyphs)
     _fill(figure, [(line + (size * 0.6, size * 0.1)) * scale for line in lines], colour_of(card.suit, style), apart=apart)
     half = high // 2
     inner[:half] = figure[:half]
