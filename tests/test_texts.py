@@ -213,10 +213,10 @@ def test_a_refused_action_names_rule_and_cards(language: str, said: str) -> None
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("en", "The ruling burn by CHIEF7 is refused: no card waits"),
-        ("fr", f"La décision burn de CHIEF7 est refusée{NBSP}: aucune carte n’est en attente"),
-        ("es", "La decisión burn de CHIEF7 se rechaza: no hay ninguna carta en espera"),
-        ("lt", "Sprendimas burn (CHIEF7) atmestas: jokia korta nelaukia"),
+        ("en", "The ruling “burn the card” by CHIEF7 is refused: no card waits"),
+        ("fr", f"La décision «{NBSP}brûler la carte{NBSP}» de CHIEF7 est refusée{NBSP}: aucune carte n’est en attente"),
+        ("es", "La decisión «quemar la carta» de CHIEF7 se rechaza: no hay ninguna carta en espera"),
+        ("lt", "Sprendimas „sudeginti kortą“ (CHIEF7) atmestas: jokia korta nelaukia"),
     ],
 )
 def test_a_refused_ruling_says_why(language: str, said: str) -> None:
