@@ -18,7 +18,7 @@ from tablectl.game.irregularities import CATALOGUE
 from tablectl.game.table import Table
 from tablectl.houses.rules import House, load
 from tablectl.notices import Alert, Operand, PhaseName, Prompt, PromptCode
-from tablectl.observations import Action, Bet
+from tablectl.observations import Action, Bet, Ruling
 from tablectl.texts import ENGLISH, Counted, Texts, languages
 from tests import rounds_on_file
 from tests.catalogues import TRANSLATED, catalogue, files, forms, page, path_of
@@ -78,7 +78,8 @@ def test_every_word_of_the_contract_has_a_translation() -> None:
     def tokens(group: str) -> set[str]:
         return {key.partition(".")[2] for key in ENGLISH if key.startswith(f"{group}.")}
 
-    assert tokens("action") == set(get_args(Action))
+    ruled = set(get_args(get_type_hints(Ruling)["do"])) | {"ack"}  # what may be refused, besides the players' decisions
+    assert tokens("action") == set(get_args(Action)) | ruled
     assert tokens("phase") == set(get_args(PhaseName))
     assert tokens("kind") == set(get_args(get_type_hints(Bet)["kind"]))
 
