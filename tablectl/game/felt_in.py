@@ -205,8 +205,10 @@ def _alive(state: State, index: int | None) -> Place | None:
     lies = state.place_of(state.history.entries[index].cause)
     if isinstance(lies, BoxPlace):
         hands, card = hands_of(state.round, lies.box), state.history.draw(index).card
-        if len(hands) > 1:  # it may have been parted from where it was dealt
-            return next((BoxPlace(hand.box, hand.number) for hand in hands if hand.result is None and card in hand.cards), None)
+        if len(hands) > 1:  # it may have been parted from where it was dealt; and of two like it, one may be collected
+            holders = [hand for hand in hands if card in hand.cards]
+            alive = holders and all(hand.result is None for hand in holders)
+            return BoxPlace(holders[0].box, holders[0].number) if alive else None
         hand = find(state.round, lies.box, lies.hand or 0)
         return lies if hand is not None and hand.result is None else None
     return lies if lies == "dealer" else None
