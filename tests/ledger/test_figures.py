@@ -384,5 +384,5 @@ def fill(path: Path, least: int) -> int:
 def test_memory_is_flat_over_a_ledger_of_any_length(least: int, tmp_path: Path) -> None:
     last = fill(tmp_path / "long.ledger", least)
     peak(tmp_path / "long.ledger", 1000)  # what is imported and cached the first time
-    # One batch more or less in memory is 100 kB, whenever it happens; two bytes kept of each notice would be more than this allows.
+    # One batch more or less in memory is 100 kB, whenever it happens; two bytes kept of each notice would be more than this.
     assert peak(tmp_path / "long.ledger", last) < peak(tmp_path / "long.ledger", last // 6) + 200_000
