@@ -16,6 +16,7 @@ from tablectl.felt import calibration as calibrations
 from tablectl.felt import deck as decks
 from tablectl.felt.drift import Drift, require_this_table
 from tablectl.felt.overlay import lay_over
+from tablectl.felt.sharpening import Outcome, eyes_for, report
 from tablectl.felt.showing import pictures
 from tablectl.felt.sources import write_picture
 
@@ -38,6 +39,7 @@ def check(calibration: str, sources: tuple[str, ...], camera: str, picture: Path
     """
     table = calibrations.load(calibration, fine=False)
     deck = decks.load_deck(calibrations.find(calibration))
+    outcome = eyes_for(calibration, keep=True)[1] if deck is not None else None
     if sources and camera not in table.views:
         raise UsageError(f"no camera {camera}; there are {', '.join(table.views)}", where=calibration)
     if picture:
@@ -48,16 +50,21 @@ def check(calibration: str, sources: tuple[str, ...], camera: str, picture: Path
         if picture:
             write_picture(picture, lay_over(frame, table.views[camera], table.layout, table.fineness))
     if as_json:
-        click.echo(json.dumps(_report(table, drifts, deck), indent=2))
+        click.echo(json.dumps(_report(table, drifts, deck, outcome), indent=2))
     else:
-        for line in _lines(table, drifts, deck):
+        for line in _lines(table, drifts, deck, outcome):
             click.echo(line)
     for warning in table.warnings:
         say(warning)
     table.require_fine(calibration)
 
 
-def _report(table: calibrations.Calibration, drifts: list[tuple[str, Drift]], deck: decks.EnrolledDeck | None) -> dict[str, Any]:
+def _report(
+    table: calibrations.Calibration,
+    drifts: list[tuple[str, Drift]],
+    deck: decks.EnrolledDeck | None,
+    outcome: Outcome | None,
+) -> dict[str, Any]:
     return {
         "name": table.name,
         "sha256": table.digest,
@@ -77,11 +84,17 @@ def _report(table: calibrations.Calibration, drifts: list[tuple[str, Drift]], de
         ],
         "pictures": [{"file": name, **found._asdict(), "peeled": found.peeled} for name, found in drifts],
         "deck": None if deck is None else [str(card) for card in deck.patches],
+        "reader": None if outcome is None else report(outcome),
         "warnings": table.warnings,
     }
 
 
-def _lines(table: calibrations.Calibration, drifts: list[tuple[str, Drift]], deck: decks.EnrolledDeck | None) -> Iterator[str]:
+def _lines(
+    table: calibrations.Calibration,
+    drifts: list[tuple[str, Drift]],
+    deck: decks.EnrolledDeck | None,
+    outcome: Outcome | None,
+) -> Iterator[str]:
     yield f"{table.name}: {table.title}"
     for camera, view in table.views.items():
         yield (
@@ -95,5 +108,5 @@ def _lines(table: calibrations.Calibration, drifts: list[tuple[str, Drift]], dec
         peeled = f", by themselves moved: {', '.join(map(str, found.peeled))}" if found.peeled else ""
         yield f"{name}: camera {found.camera} {found.state.replace('_', ' ')}{shift}, {found.found} of {found.of} markers{peeled}"
     if deck is not None:
-        yield f"deck: {len(deck.patches)} cards enrolled"
+        yield f"deck: {len(deck.patches)} cards enrolled; it {outcome}"
     yield f"sha256 {table.digest}"

@@ -14,6 +14,7 @@ from tablectl.errors import InputError, TablectlError, UsageError
 from tablectl.felt import calibration as calibrations
 from tablectl.felt import deck as decks
 from tablectl.felt.drift import require_size
+from tablectl.felt.sharpening import eyes_for, report
 from tablectl.felt.showing import pictures
 from tablectl.felt.sources import SUFFIXES, folder_pictures, is_camera
 from tablectl.felt.view import Picture
@@ -38,6 +39,8 @@ def deck(calibration: Path, sources: tuple[str, ...], camera: str, order: str | 
 
     Of pictures, each shows one card. In a video or before a camera a card counts once it lies still; take it away before the
     next. Cards that were enrolled before something went wrong are kept: show the others with --order.
+
+    Then it is tried whether the deck sharpens the reader for this table, which takes some seconds.
     """
     table = calibrations.load(calibration, fine=False)
     view = table.views.get(camera)
@@ -64,16 +67,24 @@ def deck(calibration: Path, sources: tuple[str, ...], camera: str, order: str | 
     decks.write_deck(calibration, found, table.layout.card)
     enrolled = decks.load_deck(calibration)
     assert enrolled is not None
+    _, outcome = eyes_for(calibration, keep=True)
+    assert outcome is not None
     missing = [str(card) for card in PACK if card not in enrolled.patches]
     if as_json:
         click.echo(
             json.dumps(
-                {"file": str(calibration / "deck.toml"), "enrolled": [str(one.card) for one in found], "missing": missing},
+                {
+                    "file": str(calibration / "deck.toml"),
+                    "enrolled": [str(one.card) for one in found],
+                    "missing": missing,
+                    "reader": report(outcome),
+                },
                 indent=2,
             )
         )
         return
     click.echo(f"{calibration / 'deck.toml'}: {len(found)} cards enrolled; missing: {' '.join(missing) or 'none'}")
+    click.echo(f"the deck {outcome}")
 
 
 def _stills(sources: tuple[str, ...]) -> tuple[bool, list[str]]:

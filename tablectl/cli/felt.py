@@ -74,15 +74,17 @@ def read(
     known, camera = _calibrated(calibration, camera)
     from tablectl.felt.marking import marked  # OpenCV and the networks take a moment: only where they are used
     from tablectl.felt.read import read_picture
+    from tablectl.felt.sharpening import eyes_for
     from tablectl.felt.sources import read_picture as load
     from tablectl.felt.sources import write_picture
 
+    network = eyes_for(calibration)[0] if calibration is not None else None
     for path in paths:
         try:
             picture = load(path)
             scale = px_per_mm or _scale(known, camera, picture, path)
             _require_room(picture, scale, path)
-            cards = read_picture(picture, scale)
+            cards = read_picture(picture, scale, network)
             on = [_codes(picture, card, codes) for card in cards]
             if as_json:
                 told = [_told(card, known, camera) | found for card, found in zip(cards, on, strict=True)]

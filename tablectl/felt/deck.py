@@ -75,8 +75,18 @@ def find_lone_card(picture: Picture, view: View, area: Points, card: tuple[float
     middle = (low + high) / 2
     size = high - low
     small = view.patch(picture, (float(middle[0]), float(middle[1])), (float(size[0]), float(size[1])), px_per_mm=1.0)
-    bright = small.min(axis=2) if small.ndim == 3 else small
-    _, mask = cv2.threshold(bright, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
+    bright = np.asarray(small.min(axis=2) if small.ndim == 3 else small, np.uint8)
+    found = _of_a_cards_size(bright, low, card)
+    if not any(found):  # a court's picture may be dark from side to side: then what is not the felt's colour
+        cloth = np.median(small.reshape(-1, *small.shape[2:]), axis=0)
+        unlike = np.abs(small - cloth).reshape(*small.shape[:2], -1).max(axis=2)
+        found = _of_a_cards_size(np.clip(unlike, 0, 255).astype(np.uint8), low, card)
+    return found[0] if len(found) == 1 else None
+
+
+def _of_a_cards_size(stands_out: Picture, low: Points, card: tuple[float, float]) -> list[LoneCard | None]:
+    """What stands out and has a card's size, in a picture of one pixel a millimetre from `low` on; None for what is larger."""
+    _, mask = cv2.threshold(stands_out, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
     mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, _disc(9))
     mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, _disc(7))  # lines and numbers printed on the felt
     found: list[LoneCard | None] = []
@@ -92,7 +102,7 @@ def find_lone_card(picture: Picture, view: View, area: Points, card: tuple[float
             found.append(LoneCard(place, (turned + 90.0) % 180.0 - 90.0, (across, down)))
         elif cv2.contourArea(outline) > 0.45 * card[0] * card[1]:  # two that touch, a hand, a card half on the box
             found.append(None)
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 def _disc(across: int) -> Picture:

@@ -15,6 +15,8 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from tablectl.settings import digest
+
 __all__ = ["Eyes", "Tuning", "eyes"]
 
 MODELS = Path(__file__).parent / "models"
@@ -40,6 +42,8 @@ class Eyes:
         self._finder = onnxruntime.InferenceSession(folder / "finder.onnx", options, providers=["CPUExecutionProvider"])
         self._reader = onnxruntime.InferenceSession(folder / "reader.onnx", options, providers=["CPUExecutionProvider"])
         self.tuning = msgspec.json.decode((folder / "reader.json").read_bytes(), type=Tuning)
+        self.digest = digest(b"".join((folder / name).read_bytes() for name in ("finder.onnx", "reader.onnx", "reader.json")))
+        """SHA-256 of all three files."""
 
     def heat(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
         """What the finder says of a picture: seven figures a cell of 4x4 pixels, the first a chance from 0 to 1."""

@@ -38,6 +38,7 @@ from tablectl.felt.footage import Footage
 from tablectl.felt.render import RenderedFelt
 from tablectl.felt.reports import Alive, CameraSays, Happened, Report, Settings, SourceSettings, Stands, Stop, encode, read_asked
 from tablectl.felt.seeing import Seeing
+from tablectl.felt.sharpening import eyes_for
 from tablectl.felt.sighting import Sighting
 from tablectl.felt.track import Tracker
 from tablectl.felt.virtual import VirtualCamera, scene_file
@@ -66,7 +67,7 @@ class Watcher:
         self._settings = settings
         self._say = say
         self._calibration = load(settings.calibration)
-        self._seeing = Seeing(self._calibration)
+        self._seeing = Seeing(self._calibration, eyes_for(settings.calibration)[0])
         self._tracker = Tracker(self._calibration.layout.place_at)
         self._cameras = [self._camera(camera) for camera in settings.cameras]
         self._frames: dict[str, Frame] = {}

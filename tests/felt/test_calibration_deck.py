@@ -1,5 +1,6 @@
 """Enrolling a deck: each card's corners, upright and to scale, whatever way it lay."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -30,11 +31,18 @@ def card_face(card: str) -> Picture:
     return face
 
 
-def felt_with(*cards: tuple[str, tuple[float, float], float]) -> Picture:
+def court_face(card: str) -> Picture:
+    """A card with a court's picture, dark from side to side and nearly to the rim."""
+    face = card_face(card)
+    cv2.rectangle(face, (14, 130), (364, 398), (120, 30, 30), -1)
+    return face
+
+
+def felt_with(*cards: tuple[str, tuple[float, float], float], drawn: Callable[[str], Picture] = card_face) -> Picture:
     """What the camera sees of the felt with cards on it: (card, middle, degrees clockwise)."""
     flat = flat_felt().copy()
     for card, middle, turned in cards:
-        face = card_face(card)
+        face = drawn(card)
         angle = np.radians(turned)
         turn = np.array([(np.cos(angle), -np.sin(angle)), (np.sin(angle), np.cos(angle))])
         square = np.array([(-31.5, -44.0), (31.5, -44.0), (31.5, 44.0), (-31.5, 44.0)]) @ turn.T + middle
@@ -50,6 +58,14 @@ def test_a_lone_card_is_found_with_its_place_and_turn(turned: float) -> None:
     assert isinstance(lone, LoneCard)
     assert np.abs(np.subtract(lone.centre, MIDDLE)).max() < 1.0
     assert abs((lone.turned - turned + 90) % 180 - 90) < 1.0
+
+
+def test_a_card_is_one_though_its_picture_is_dark_from_side_to_side() -> None:
+    lone = find_lone_card(felt_with(("KS", MIDDLE, 33.0), drawn=court_face), VIEW, AREA, CARD)
+    assert isinstance(lone, LoneCard)
+    assert np.abs(np.subtract(lone.centre, MIDDLE)).max() < 1.5
+    two = felt_with(("KS", (1085.0, 560.0), 0.0), ("KH", (1175.0, 560.0), 10.0), drawn=court_face)
+    assert find_lone_card(two, VIEW, AREA, CARD) is None
 
 
 def test_an_empty_box_and_two_cards_are_none() -> None:
