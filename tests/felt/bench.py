@@ -3,8 +3,8 @@
     python -m tests.felt.bench [--cards 2000] [--followed 500] [--photos FOLDER] [--art FOLDER] [--json]
 
 A card counts when one of its indices is uncovered. *Right*: reported where it lies, as what it is. *Wrong*: reported as another.
-*False*: reported where no card has an index. The rest is unread: `??`, or not reported. *Followed* is what a tracker tells after
-half a second.
+*False*: reported where no card has an index. The rest is unread: `??`, or not reported. *Followed* is what a tracker tells
+of cards that lay in plain sight for half a second and two frames.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tablectl.felt.scene import (
     view,
     woven,
 )
-from tablectl.felt.seeing import READINGS
+from tablectl.felt.seeing import READINGS, _once
 from tablectl.felt.sighting import SeenCard, Sighting
 from tablectl.felt.track import REST, Tracker
 from tests.felt.decks import artists, drawn_in_held_out_fonts
@@ -51,7 +51,9 @@ __all__ = ["felt_with_hands", "score"]
 Picture = NDArray[np.uint8]
 SIZE = (640, 480)
 RATE = 15  # frames a second
+GRACE = 2  # frames
 OFF = 25.0  # mm from a card's middle to where it is told at the most; of a card seen by one end the rest is reckoned
+BESIDE = 90.0  # mm: within so many the face is right and the place is not, as of a deck with indices in all four corners
 
 
 class Felt(NamedTuple):
@@ -155,13 +157,15 @@ def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
 
 
 def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, network: Eyes | None = None) -> dict[str, Any]:
-    """Follow felts over `REST` at `RATE` frames a second until so many cards have counted; a hand passes over some of them.
+    """Follow felts at `RATE` frames a second until so many cards have counted; a hand passes over some of them first.
 
-    Each frame has light, a shake of the camera, noise and compression of its own. As in `tablectl.felt.seeing`, `READINGS`
-    frames are read and the last reading stands for those after. *Wrong*: a face told where no such card lies.
+    From then on they lie in plain sight for `REST` and `GRACE` frames more, since not each is read in the first. Each frame has
+    light, a shake of the camera, noise and compression of its own. As in `tablectl.felt.seeing`, `READINGS` frames are read and
+    the last reading stands for those after. *Wrong*: a face told where no such card lies; *misplaced*: it
+    lies beside.
     """
     network = network or eyes()
-    total = np.zeros(4, int)
+    total, later = np.zeros(5, int), np.zeros(5, int)
     felts = 0
     while total[0] < cards:
         deck, chance = decks[felts % len(decks)], np.random.default_rng([seed, 3, felts])
@@ -172,8 +176,10 @@ def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
         passing = int(chance.integers(1, 4)) if chance.random() < 0.15 else 0
         tracker = Tracker(lambda _: 1)
         seen: tuple[SeenCard, ...] = ()
-        for frame in range(1 + -(-REST * RATE // 1_000_000)):
-            if frame < READINGS:
+        settled = passing + -(-REST * RATE // 1_000_000) + GRACE
+        sights = exposed(felt.cards, deck, felt.camera, felt.owner)
+        for frame in range(passing + RATE + 1):
+            if frame < passing + READINGS:
                 now = felt.picture.copy()
                 if frame < passing:
                     draw_hand(now, None, chance, tuple(chance.uniform(0, 480, 2)), px_per_mm)
@@ -181,20 +187,24 @@ def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
                 bright = now.astype(np.float32) * light * (tint * np.float32(chance.normal(1, 0.015)))
                 shaken = cv2.warpAffine(bright, shake, SIZE, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
                 picture = sensor(np.asarray(shaken, np.float32), chance, blur, noise, quality)
-                seen = tuple(_in_mm(one, felt.camera) for one in _read(picture, network, px_per_mm))
+                seen = _once(_in_mm(one, felt.camera) for one in _read(picture, network, px_per_mm))
             tracker.feed(Sighting(frame * 1_000_000 // RATE, seen, (), ()))
-        total += _score_followed(
-            [(t.face, t.centre) for t in tracker.lying], exposed(felt.cards, deck, felt.camera, felt.owner), felt
-        )
+            if frame == settled:
+                total += _score_followed(tracker, sights, felt)
+        later += _score_followed(tracker, sights, felt)
         felts += 1
-    count, right, wrong, unread = (int(v) for v in total)
+    count, right, misplaced, wrong, unread = (int(v) for v in total)
     return {
         "felts": felts,
         "cards": count,
         "right": right,
         "right_share": round(right / count, 5),
+        "misplaced": misplaced,
         "wrong": wrong,
         "unread_told": unread,
+        "right_after_1_s": int(later[1]),
+        "misplaced_after_1_s": int(later[2]),
+        "wrong_after_1_s": int(later[3]),
     }
 
 
@@ -209,23 +219,31 @@ def _in_mm(seen: Seen, camera: Matrix) -> SeenCard:
     return SeenCard(seen.card, seen.confidence, (float(middle[0]), float(middle[1])), angle, polygon)
 
 
-def _score_followed(told: list[tuple[Card, tuple[float, float]]], sights: list[Sight], felt: Felt) -> NDArray[np.int64]:
-    """Cards that count, and of them right; faces told wrongly; cards told as `??`. Each card answers for one that was told."""
+def _score_followed(tracker: Tracker, sights: list[Sight], felt: Felt) -> NDArray[np.int64]:
+    """Cards that count, and of them right; told beside where they lie; told wrongly; and those told as `??`.
+
+    Each card answers for one that was told.
+    """
     due = {sight.laid for sight in sights if min(sight.rank_seen, sight.suit_seen) > 0.95}
     left = dict(enumerate(felt.cards))
     right: set[int] = set()
-    wrong = unread = 0
-    for face, (x, y) in told:
+    misplaced = wrong = unread = 0
+    for track in sorted(tracker.lying, key=lambda track: -track.frames):
+        face, (x, y) = track.face, track.centre
         if face is Card.UNREAD:
             unread += 1
             continue
-        near = [(np.hypot(laid.x - x, laid.y - y), place) for place, laid in left.items() if laid.card is face]
-        if near and min(near)[0] < OFF:
-            del left[min(near)[1]]
-            right.add(min(near)[1])
-        else:
+        near = [(float(np.hypot(laid.x - x, laid.y - y)), place) for place, laid in left.items() if laid.card is face]
+        far, place = min(near, default=(np.inf, -1))
+        if far > BESIDE:
             wrong += 1
-    return np.array([len(due), len(right & due), wrong, unread])
+            continue
+        del left[place]
+        if far < OFF:
+            right.add(place)
+        else:
+            misplaced += 1
+    return np.array([len(due), len(right & due), misplaced, wrong, unread])
 
 
 def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
