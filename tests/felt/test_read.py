@@ -76,3 +76,10 @@ def test_an_index_covered_in_part_is_never_guessed() -> None:
         cv2.rectangle(picture, (0, 0), (640, 240), (60, 95, 25), -1)  # the upper half lies under something
         cv2.rectangle(picture, (0, 0), (320 + 63 - covered, 480), (60, 95, 25), -1)
         assert {seen.card for seen in read_picture(picture, 2.0)} <= {Card.CK, Card.UNREAD}
+
+
+@pytest.mark.parametrize("rows", range(176, 188, 2))
+def test_an_index_that_reaches_beyond_the_picture_is_never_told(rows: int) -> None:
+    """The picture ends in the suit of the upper left index, which reaches from row 160 to row 189."""
+    picture = np.ascontiguousarray(felt([Laid(Card.S8, 0, 0, 0)])[:rows])
+    assert {seen.card for seen in read_picture(picture, 2.0)} <= {Card.UNREAD}
