@@ -33,6 +33,7 @@ bench: browser ## measure, and print JSON
 
 bench-felt: prepare ## how well cards are read, and how long a look at the felt takes
 	@$(BIN)/python -m tests.felt.bench
+	@$(BIN)/python -m tests.felt.bench_enrolled
 	@$(BIN)/python -m tests.felt.bench_codes
 	@$(BIN)/python -m tests.felt.speed
 

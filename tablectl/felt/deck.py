@@ -96,7 +96,7 @@ def _of_a_cards_size(stands_out: Picture, low: Points, card: tuple[float, float]
         turned = float(angle)
         if across > down:
             across, down, turned = down, across, turned + 90.0
-        filled = cv2.contourArea(outline) / max(sides[0] * sides[1], 1.0)
+        filled = cv2.contourArea(cv2.convexHull(outline)) / max(sides[0] * sides[1], 1.0)  # a picture may reach to the rim
         if abs(across - card[0]) < 0.1 * card[0] and abs(down - card[1]) < 0.1 * card[1] and filled > 0.93:
             place = (float(centre[0] + low[0]) + 0.5, float(centre[1] + low[1]) + 0.5)
             found.append(LoneCard(place, (turned + 90.0) % 180.0 - 90.0, (across, down)))

@@ -35,13 +35,13 @@ Values = NDArray[np.float64]
 EACH = 2
 """So many cards of each rank and of each suit must be enrolled: from fewer nothing can be learnt of those left out."""
 STRENGTHS = (0.3, 1.0, 3.0, 10.0)
-"""How strongly the mixture is kept small; tried in turn until none of the cards left out is read wrongly."""
+"""How strongly the mixture is kept small; tried in turn until the cards left out are read better."""
 SPREAD = 4.0
 """The reader's figures go from about -10 to 10; the mixture is of figures of about one."""
 FOLDS = 4
 STEPS = 12
-ENOUGH = 1e-5
-WARMEST = 3.0
+ENOUGH = 1e-5  # the part by which a step must better the fit for another to be made
+WARMEST = 3.0  # the most that the figures are divided by so that they are no surer than the cards left out bear
 GAIN = 0.02
 """The part of the corners that must be read for certain beyond those that are anyway: less is chance."""
 MISNAMED = 0.5

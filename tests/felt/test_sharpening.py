@@ -1,14 +1,19 @@
 """An enrolled deck sharpens the reader for itself; under wrong names, or too few cards, it leaves the reader as it was."""
 
+import json
+import shutil
+from pathlib import Path
+
 import cv2
 import numpy as np
 
 from tablectl.cards import PACK, Card
-from tablectl.felt.deck import CORNER_MM, PX_PER_MM, DeckFile, EnrolledDeck
+from tablectl.felt.calibration import find, load
+from tablectl.felt.deck import CORNER_MM, PX_PER_MM, DeckFile, Enrolled, EnrolledDeck, write_deck
 from tablectl.felt.faces import FaceStyle, draw_face, shipped_glyphs
 from tablectl.felt.networks import eyes
 from tablectl.felt.scene import Deck
-from tablectl.felt.sharpening import SharpEyes, sharpen
+from tablectl.felt.sharpening import SharpEyes, eyes_for, sharpen
 from tests.felt.bench_enrolled import compared
 
 ODD = FaceStyle(red=(60, 160, 30), black=(160, 60, 120))
@@ -52,3 +57,33 @@ def test_from_a_few_cards_nothing_is_learnt() -> None:
     few = {card: whole.patches[card] for card in PACK if card.value[0] != "T" or card is Card.ST}
     found = sharpen(EnrolledDeck(whole.file, few), eyes())
     assert (found.sharpening, found.why) == (None, "fewer than 2 cards are enrolled of T")
+
+
+def test_what_was_found_is_kept_and_found_anew_when_the_deck_is_another(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(find("fr-two"), tmp_path / "ours"))
+    assert eyes_for(folder) == (eyes(), None)
+    whole = enrolled(ODD)
+    write_deck(
+        folder,
+        [Enrolled(card, (whole.patches[card][0], whole.patches[card][1]), "") for card in (Card.SA, Card.HK)],
+        (63.0, 88.0),
+    )
+    assert eyes_for(folder)[0] is eyes()
+    kept = folder / "deck.sharpened.json"
+    assert not kept.exists()
+    digest = load(folder).digest
+    _, outcome = eyes_for(folder, keep=True)
+    assert outcome is not None
+    assert outcome.why.startswith("fewer than 2 cards are enrolled of A 2 3")
+    assert load(folder).digest == digest
+    said = json.loads(kept.read_bytes())
+    said |= {"ranks": np.zeros((15, 14)).tolist(), "suits": np.zeros((5, 4)).tolist(), "after": 7}
+    kept.write_text(json.dumps(said))
+    network, outcome = eyes_for(folder)
+    assert isinstance(network, SharpEyes)
+    assert outcome is not None
+    assert outcome.after == 7
+    write_deck(folder, [Enrolled(Card.S2, (whole.patches[Card.S2][0], whole.patches[Card.S2][1]), "")], (63.0, 88.0))
+    assert eyes_for(folder)[0] is eyes()
+    kept.write_text("{")
+    assert eyes_for(folder)[0] is eyes()
