@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from tablectl.cards import PACK
 from tablectl.cli.calibrate_deck import deck as calibrate_deck
 from tablectl.felt.calibration import find, load
+from tablectl.felt.faces import FaceStyle, shipped_glyphs
 from tablectl.felt.find import corners_in, layers
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import cards_of, read_corners
@@ -32,8 +33,10 @@ from tablectl.felt.staging import Lying, Scene
 from tests.felt.bench import felt_with_hands, score
 from tests.felt.decks import artists, drawn_in_held_out_fonts
 
-__all__ = ["compared", "enrolled"]
+__all__ = ["ODD", "compared", "enrolled"]
 
+ODD = FaceStyle(red=(60, 160, 30), black=(160, 60, 120))
+"""Green hearts and diamonds, violet clubs and spades."""
 WIDE = 62.0  # mm: the narrower decks are no cards of this table's size
 
 
@@ -82,6 +85,7 @@ def main() -> None:
         except (OSError, SubprocessError) as error:
             print(f"no decks from npm: {error}", file=sys.stderr)
         fitting = [deck for deck in drawn_in_held_out_fonts(12) if deck.style.width >= WIDE]
+        decks["green and violet"] = Deck(ODD, shipped_glyphs()[0])
         decks.update({f"held-out font {number}": deck for number, deck in enumerate(fitting[:4], 1)})
         for number, (name, deck) in enumerate(decks.items()):
             if arguments.deck and name not in arguments.deck:

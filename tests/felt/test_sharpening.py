@@ -14,9 +14,7 @@ from tablectl.felt.faces import FaceStyle, draw_face, shipped_glyphs
 from tablectl.felt.networks import eyes
 from tablectl.felt.scene import Deck
 from tablectl.felt.sharpening import SharpEyes, eyes_for, sharpen
-from tests.felt.bench_enrolled import compared
-
-ODD = FaceStyle(red=(60, 160, 30), black=(160, 60, 120))
+from tests.felt.bench_enrolled import ODD, compared
 
 
 def enrolled(style: FaceStyle) -> EnrolledDeck:
