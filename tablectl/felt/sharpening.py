@@ -44,6 +44,8 @@ ENOUGH = 1e-5  # the part by which a step must better the fit for another to be 
 WARMEST = 3.0  # the most that the figures are divided by so that they are no surer than the cards left out bear
 GAIN = 0.05
 """The part of the corners that must be read for certain beyond those that are anyway: less did not show in hands."""
+MISREAD = 0.02
+"""The part of the corners that, read wrongly by the reader as it is, is told: such a deck is not to be dealt before a camera."""
 MISNAMED = 0.5
 """A card that its pictures, for more than this part of them, certainly are not, is enrolled under a wrong name."""
 DENIED = 0.9
@@ -66,10 +68,15 @@ class Outcome(NamedTuple):
     after: int
     why: str = ""
     """Why the reader was left as it was."""
+    wrong: int = 0
+    """So many finds in its pictures are read wrongly by the reader as it is."""
 
     def __str__(self) -> str:
         if self.sharpening is None:
-            return f"does not sharpen the reader: {self.why}"
+            bad = self.wrong > MISREAD * self.of
+            return f"does not sharpen the reader: {self.why}" + (
+                f"; it reads {self.wrong} of {self.of} corners wrongly" if bad else ""
+            )
         return f"sharpens the reader: corners read for certain {self.before} of {self.of} before, {self.after} after"
 
 
@@ -81,6 +88,7 @@ class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before: int
     after: int
     why: str
+    wrong: int
     ranks: list[list[float]]
     suits: list[list[float]]
 
@@ -114,7 +122,7 @@ def eyes_for(calibration: str | Path, *, keep: bool = False) -> tuple[Eyes, Outc
         outcome = sharpen(deck, network)
         if keep:
             ranks, suits = ([], []) if outcome.sharpening is None else (part.tolist() for part in outcome.sharpening)
-            kept = Kept(key, outcome.of, outcome.before, outcome.after, outcome.why, ranks, suits)
+            kept = Kept(key, outcome.of, outcome.before, outcome.after, outcome.why, outcome.wrong, ranks, suits)
             with suppress(InputError):  # then it is found anew each time
                 put(path, msgspec.json.encode(kept) + b"\n")
     return (network if outcome.sharpening is None else SharpEyes(network, outcome.sharpening)), outcome
@@ -128,6 +136,7 @@ def report(outcome: Outcome) -> dict[str, Any]:
         "before": outcome.before,
         "after": outcome.after,
         "why": outcome.why,
+        "wrong": outcome.wrong,
     }
 
 
@@ -147,7 +156,7 @@ def _kept(path: Path, key: str) -> Outcome | None:
     if kept.found_from != key:
         return None
     sharpening = Sharpening(np.array(kept.ranks), np.array(kept.suits)) if kept.ranks else None
-    return Outcome(sharpening, kept.of, kept.before, kept.after, kept.why)
+    return Outcome(sharpening, kept.of, kept.before, kept.after, kept.why, kept.wrong)
 
 
 def sharpen(deck: EnrolledDeck, network: Eyes, rounds: int = ROUNDS) -> Outcome:
@@ -162,7 +171,7 @@ def sharpen(deck: EnrolledDeck, network: Eyes, rounds: int = ROUNDS) -> Outcome:
     real = seen.rank != NOTHING
     faces = np.array([(RANKS.index(card.rank), SUITS.index(card.suit)) for card in deck.patches])[seen.card]
     before, wrong_before = _told(seen, faces, network, seen.ranks, seen.suits)
-    plain = Outcome(None, seen.due, before, before)
+    plain = Outcome(None, seen.due, before, before, wrong=wrong_before)
     start: Sharpening | None = None
     for strength in STRENGTHS:
         whole = _learnt(seen, network, strength, start)
@@ -175,7 +184,7 @@ def sharpen(deck: EnrolledDeck, network: Eyes, rounds: int = ROUNDS) -> Outcome:
         after, wrong = _told(seen, faces, network, ranks / cool_rank, suits / cool_suit)
         if wrong <= wrong_before and after >= before + GAIN * seen.due:
             sharpening = Sharpening(_cooled(whole.ranks, cool_rank), _cooled(whole.suits, cool_suit))
-            return Outcome(sharpening, seen.due, before, after)
+            return Outcome(sharpening, seen.due, before, after, wrong=wrong_before)
         more = "more of the corners left out would be read wrongly"
         plain, start = plain._replace(why=more if wrong > wrong_before else "the cards left out are hardly read better"), whole
     return plain

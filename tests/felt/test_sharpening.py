@@ -47,7 +47,8 @@ def test_two_cards_that_were_exchanged_leave_the_reader_as_it_was() -> None:
     found = sharpen(EnrolledDeck(right.file, patches), eyes(), rounds=1)
     assert found.sharpening is None
     assert {"9C", "KH"} <= set(found.why.split())
-    assert str(found).endswith("look like other cards: enrolled under a wrong name?")
+    assert "look like other cards: enrolled under a wrong name?" in str(found)
+    assert str(found).endswith(f"; it reads {found.wrong} of {found.of} corners wrongly")  # such colours are no deck to deal
 
 
 def test_from_a_few_cards_nothing_is_learnt() -> None:
