@@ -122,11 +122,12 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # a second one, while the first was being told
         code = EXIT_INTERRUPTED
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        drop_stdout()
+    for stream, descriptor in ((sys.stdout, 1), (sys.stderr, 2)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            _drop(descriptor)  # a terminal that was closed, a reader that has gone: the interpreter would make it exit code 120
     sys.exit(code)
 
 
@@ -186,9 +187,13 @@ def say(message: str) -> None:
 
 def drop_stdout() -> None:
     """Send what is still in stdout's buffer nowhere, so that the interpreter does not trip over it on its way out."""
+    _drop(1)
+
+
+def _drop(descriptor: int) -> None:
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
+        os.dup2(nowhere, descriptor)
         os.close(nowhere)
 
 

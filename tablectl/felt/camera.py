@@ -104,9 +104,9 @@ class _Again(Exception):
 class Camera:
     """One camera. `start` it, then `take` what it has to say, often: that is what watches it too.
 
-    `fps` is how many pictures a second are decoded at the most. `size` is the width and height that its pictures must have; None
-    takes those of the first. `source` opens it (a rendered felt); left out, `address` says what it is. `clock` gives
-    microseconds since 1970 UTC. Raises `DeviceError` for an address that can be none.
+    `fps` is how many pictures a second are decoded at the most; of a file or folder none is passed over. `size` is the width and
+    height that its pictures must have; None takes those of the first. `source` opens it (a rendered felt); left out, `address`
+    says what it is. `clock` gives microseconds since 1970 UTC. Raises `DeviceError` for an address that can be none.
     """
 
     def __init__(
@@ -133,6 +133,7 @@ class Camera:
         self._frame: Frame | None = None
         self._handed = 0.0
         self._wanted = False
+        self._live = True
         self._state: type[CameraState] | None = None
         self._why = ""
         self._attempt: _Attempt | None = None
@@ -155,7 +156,7 @@ class Camera:
         """What it has to say next, or its newest picture, waiting at most `seconds` for it; None: nothing."""
         until = time.monotonic() + seconds
         with self._news:
-            if self._frame is not None and until - seconds - self._handed > max(0.1, 2 * self._gap):
+            if self._live and self._frame is not None and until - seconds - self._handed > max(0.1, 2 * self._gap):
                 self._frame = None  # it waited while its reader was busy
             while True:
                 self._watch()
@@ -281,6 +282,8 @@ class Camera:
 
     def _attend(self, mine: _Attempt, source: Source) -> str | None:
         """Take pictures until asked to stop. Gives why it stopped by itself, None when asked; raises `_Again`."""
+        with self._news:
+            self._live = source.live
         while self._is_on(mine):
             if not source.live and not self._awaited(mine):  # of a file nothing is passed over
                 return None
@@ -294,7 +297,7 @@ class Camera:
                 return "it sends no more pictures"
             at, now = self._clock(), time.monotonic()
             self._number += 1
-            if self._wanted and now - self._taken >= self._gap * 0.9:
+            if self._wanted and (not source.live or now - self._taken >= self._gap * 0.9):
                 picture = source.retrieve()
                 if picture is None:
                     return "a picture cannot be decoded"

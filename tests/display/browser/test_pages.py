@@ -299,6 +299,11 @@ def test_surveillance_finds_a_round_and_prints_all_of_it(at_table: Live, browser
     seen.page.keyboard.type("1")
     seen.page.keyboard.press("Enter")
     seen.page.wait_for_url("**/surveillance/round/site/pit/bj07/1*")
+    deadline = time.monotonic() + 75
+    while "sous la tête signée de" not in seen.page.inner_text("main"):  # a head is signed now and then
+        assert time.monotonic() < deadline
+        seen.page.wait_for_timeout(500)
+        seen.page.reload()
     started = seen.page.locator("tr.event-decision time").first.get_attribute("datetime")
     assert started is not None
     text = _printed(seen, tmp_path / "round.pdf")
