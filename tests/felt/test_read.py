@@ -13,11 +13,11 @@ from tests.felt.bench import felt_with_hands, score
 DECK = Deck(FaceStyle(), shipped_glyphs()[0])
 
 
-def felt(cards: list[Laid], px_per_mm: float = 2.0, seed: int = 1) -> np.ndarray:
+def felt(cards: list[Laid], px_per_mm: float = 2.0, seed: int = 1, deck: Deck = DECK) -> np.ndarray:
     """A clean picture of cards on a green felt."""
     chance = np.random.default_rng(seed)
     picture = woven(chance, (480, 640), (60, 95, 25), 2.0)
-    lay_cards(picture, cards, DECK, view(px_per_mm, (0, 0), (640, 480)), face_scale=round(px_per_mm * 1.25 * 4) / 4)
+    lay_cards(picture, cards, deck, view(px_per_mm, (0, 0), (640, 480)), face_scale=round(px_per_mm * 1.25 * 4) / 4)
     return sensor(picture.astype(np.float32), chance, 0.4, 2.0, 92)
 
 
@@ -83,3 +83,20 @@ def test_an_index_that_reaches_beyond_the_picture_is_never_told(rows: int) -> No
     """The picture ends in the suit of the upper left index, which reaches from row 160 to row 189."""
     picture = np.ascontiguousarray(felt([Laid(Card.S8, 0, 0, 0)])[:rows])
     assert {seen.card for seen in read_picture(picture, 2.0)} <= {Card.UNREAD}
+
+
+def test_a_card_with_indices_in_all_four_corners_is_one_card() -> None:
+    deck = Deck(FaceStyle(four_indices=True), shipped_glyphs()[0])
+    laid = [Laid(Card.H8, -75, 0, 5), Laid(Card.S3, 20, 0, 0), Laid(Card.D4, 38, 0, 0), Laid(Card.D4, 105, 0, 0)]
+    for turn in (0, 180):
+        seen = read_picture(felt([card._replace(angle=card.angle + turn) for card in laid], deck=deck), 2.0)
+        assert sorted(one.card for one in seen) == sorted(card.card for card in laid), turn
+        told = {(one.card, round(float(np.mean([x for x, _ in one.polygon])) / 2 - 160)) for one in seen}
+        for card in laid:
+            assert any(card.card is face and abs(card.x - x) < 6 for face, x in told), (turn, card, told)
+
+
+@pytest.mark.parametrize("step", [15.0, 20.0, 64.0])
+def test_two_like_cards_in_a_fan_or_side_by_side_are_two(step: float) -> None:
+    laid = [Laid(Card.S9, -40, 0, 0), Laid(Card.S9, step - 40, 0, 0)]
+    assert [one.card for one in read_picture(felt(laid), 2.0)] == [Card.S9, Card.S9]
