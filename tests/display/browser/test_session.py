@@ -164,9 +164,10 @@ def test_a_supervisor_signs_in_and_acknowledges_with_the_keyboard_alone(at_table
     at_table.card(DREW_AGAIN)
     pit = Seen(browser, at_table.url(f"/sign-in?to={PIT}"))
     page = pit.page
-    page.keyboard.type(CHIEF)  # the field has the focus
+    expect(page.get_by_role("textbox")).to_be_focused()
+    page.keyboard.type(CHIEF)
     page.keyboard.press("Enter")
-    page.wait_for_url(f"**{PIT}")
+    page.wait_for_url(lambda url: url == at_table.url(PIT))
     _press_on(page, "button.ack")
     expect(page.locator("#said")).to_have_text("Refusé : le jeu attend une décision")  # and no less will do
     at_table.rule("burn", "tirée après 21")
