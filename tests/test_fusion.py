@@ -202,7 +202,8 @@ def test_an_unread_card_that_is_read_as_a_card_nobody_drew_is_a_mismatch() -> No
     assert felt.alerts == ["felt.identity_mismatch"]
 
 
-def test_an_unread_card_beside_a_split_hand_does_not_say_which_of_the_two_got_it() -> None:
+def split_and_hit() -> ByHand:
+    """A pair of box 1 was split, but not seen to be parted; its first hand got a card and stood, one was drawn for its second."""
     felt = ByHand(1)
     for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("8H", BoxPlace(1, 0))], 1):
         felt.draw(card)
@@ -212,21 +213,18 @@ def test_an_unread_card_beside_a_split_hand_does_not_say_which_of_the_two_got_it
     felt.lay(4, "3D", BoxPlace(1, 0))
     felt.take(Decision(box=1, hand=0, action="stand"))
     felt.draw("2S")
+    return felt
+
+
+def test_an_unread_card_beside_a_split_hand_does_not_say_which_of_the_two_got_it() -> None:
+    felt = split_and_hit()
     felt.lay(5, "??", BoxPlace(1, 0))
     assert felt.told[-1] == ("placed", 0, BoxPlace(1, 1))
     assert felt.alerts == []
 
 
 def test_a_pair_that_was_not_seen_to_be_parted_is_dealt_to_in_the_order_of_dealing() -> None:
-    felt = ByHand(1)
-    for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("8H", BoxPlace(1, 0))], 1):
-        felt.draw(card)
-        felt.lay(number, card, place)  # type: ignore[arg-type]
-    felt.take(Decision(box=1, action="split"))
-    felt.draw("3D")
-    felt.lay(4, "3D", BoxPlace(1, 0))
-    felt.take(Decision(box=1, hand=0, action="stand"))
-    felt.draw("2S")
+    felt = split_and_hit()
     felt.lay(5, "2S", BoxPlace(1, 0))
     assert felt.told[-1] == ("placed", 0, BoxPlace(1))
     felt.take(Parted(1, ((1, 4), (3, 5))))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tablectl.cards import PACK, Card
 from tablectl.felt.scene import Deck, Laid, Matrix, card_to_felt, draw_chip, exposed, lay_cards, view
 from training.looks import random_deck
-from training.scenes import COLUMNS, as_seen, as_seen_over_table, ground
+from training.scenes import as_seen, as_seen_over_table, ground, labels
 
 __all__ = ["SIDE", "VIEWS", "small_scenes"]
 
@@ -79,12 +79,5 @@ def _small(chance: np.random.Generator, deck: Deck, faces: list[Card], usual: fl
     owner = lay_cards(image, cards, deck, camera, face_scale=max(sharp, 1.5), shadow=float(chance.uniform(0, 0.6)))
     if chance.random() < 0.08:
         draw_chip(image, owner, chance, tuple(chance.uniform(0, SIDE, 2)), 20 * scale)
-    sights = exposed(cards, deck, camera, owner)
-    rows = np.array(
-        [
-            (s.x, s.y, *s.up, s.height, s.width, PACK.index(s.card) % 13, PACK.index(s.card) // 13, s.rank_seen, s.suit_seen)
-            for s in sights
-        ],
-        np.float32,
-    ).reshape(-1, len(COLUMNS))
+    rows = labels(exposed(cards, deck, camera, owner))
     return (as_seen_over_table if over_table else as_seen)(image, chance), rows

@@ -14,10 +14,23 @@ from numpy.typing import NDArray
 
 from tablectl.cards import PACK, Card
 from tablectl.felt.faces import random_style
-from tablectl.felt.scene import Deck, Laid, draw_chip, draw_hand, exposed, glare, lay_cards, sensor, smooth_field, view, woven
+from tablectl.felt.scene import (
+    Deck,
+    Laid,
+    Sight,
+    draw_chip,
+    draw_hand,
+    exposed,
+    glare,
+    lay_cards,
+    sensor,
+    smooth_field,
+    view,
+    woven,
+)
 from training.fonts import outlines, trade_queen
 
-__all__ = ["COLUMNS", "SIZE", "as_seen", "as_seen_over_table", "ground", "hands", "scene"]
+__all__ = ["COLUMNS", "SIZE", "as_seen", "as_seen_over_table", "ground", "hands", "labels", "scene"]
 
 SIZE = 320
 COLUMNS = ("x", "y", "up_x", "up_y", "height", "width", "rank", "suit", "rank_seen", "suit_seen")
@@ -139,15 +152,18 @@ def scene(seed: int, fonts: list[Path], decks: list[Deck] | None = None) -> tupl
         draw_chip(image, owner, chance, tuple(chance.uniform(0, SIZE, 2)), 20 * scale)
     if chance.random() < 0.18:
         draw_hand(image, owner, chance, tuple(chance.uniform(0, SIZE, 2)), scale)
-    sights = exposed(cards, deck, camera, owner)
-    rows = np.array(
+    return as_seen(image, chance), labels(exposed(cards, deck, camera, owner))
+
+
+def labels(sights: list[Sight]) -> Rows:
+    """The figures of each index in a picture: a row an index, by `COLUMNS`."""
+    return np.array(
         [
             (s.x, s.y, *s.up, s.height, s.width, PACK.index(s.card) % 13, PACK.index(s.card) // 13, s.rank_seen, s.suit_seen)
             for s in sights
         ],
         np.float32,
     ).reshape(-1, len(COLUMNS))
-    return as_seen(image, chance), rows
 
 
 def as_seen(image: Picture, chance: np.random.Generator) -> Picture:

@@ -6,7 +6,7 @@ thresholds below which a card is unread. `python -m training` makes all of them.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from tablectl.settings import digest
+from tablectl import settings
 
 __all__ = ["Eyes", "Tuning", "eyes"]
 
@@ -42,8 +42,14 @@ class Eyes:
         self._finder = onnxruntime.InferenceSession(folder / "finder.onnx", options, providers=["CPUExecutionProvider"])
         self._reader = onnxruntime.InferenceSession(folder / "reader.onnx", options, providers=["CPUExecutionProvider"])
         self.tuning = msgspec.json.decode((folder / "reader.json").read_bytes(), type=Tuning)
-        self.digest = digest(b"".join((folder / name).read_bytes() for name in ("finder.onnx", "reader.onnx", "reader.json")))
-        """SHA-256 of all three files."""
+        self._folder = folder
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all three files; only an enrolled deck asks for it."""
+        return settings.digest(
+            b"".join((self._folder / name).read_bytes() for name in ("finder.onnx", "reader.onnx", "reader.json"))
+        )
 
     def heat(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
         """What the finder says of a picture: seven figures a cell of 4x4 pixels, the first a chance from 0 to 1."""

@@ -298,9 +298,7 @@ class Fold:
         """
         if went_on:
             return [number for number, alert in self._waiting.items() if alert.stops or (alert.passes and not self.suspended)]
-        if not self.suspended:
-            return []
-        if called_for is None or called_for not in self._waiting:
+        if not self.suspended or called_for is None or called_for not in self._waiting:
             return []  # a correction may put a new alert before the old ones, which may or may not be over
         return [number for number, alert in self._waiting.items() if alert.stops and number < called_for]
 
