@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from tablectl.config import ConfigFile
 from tablectl.errors import InputError, LedgerError
 from tablectl.observations import TableState, decode
+from tablectl.recording.chunks import Chunk
 from tablectl.recording.day import rest_of_day
 from tests.daemon.lines import BEGINS, chunks_of, configured
 from tests.daemon.test_table import DAY, Clock, Running, assert_rebuilds, cards_in, cards_of, cuts_a_frame, entries_of, ledgers
@@ -102,14 +104,20 @@ def test_a_recording_that_could_not_be_synced_gives_way_to_a_new_one(tmp_path: P
     assert_rebuilds(file)
 
 
-def test_a_day_that_cannot_begin_leaves_no_chunk_in_its_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its ledger has no room, and then there is none to go back to the old day's recording either."""
-    file = configured(tmp_path)
+def at_a_days_end(folder: Path) -> tuple[ConfigFile, Running, list[Chunk], list[Chunk]]:
+    """A table that played a day's two rounds, and whose clock stands in the next; both days' chunks."""
+    file = configured(folder)
     running = Running(file, Clock())
     first = list(chunks_of("es", seed=13, rounds=2))
     second = list(chunks_of("es", seed=14, rounds=1, begins=BEGINS + DAY))
     running.feed(first)
     running.clock.now = BEGINS + DAY
+    return file, running, first, second
+
+
+def test_a_day_that_cannot_begin_leaves_no_chunk_in_its_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its ledger has no room, and then there is none to go back to the old day's recording either."""
+    file, running, first, second = at_a_days_end(tmp_path)
     with refusing(monkeypatch, "ledger", rename=errno.ENOSPC):
         real = running.table.live.turn_back
 
@@ -132,12 +140,7 @@ def test_a_day_that_cannot_begin_leaves_no_chunk_in_its_recording(tmp_path: Path
 
 def test_a_day_that_cannot_follow_goes_on_in_a_recording_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next day's recording was begun already, and the ledger then takes nothing more."""
-    file = configured(tmp_path)
-    running = Running(file, Clock())
-    first = list(chunks_of("es", seed=13, rounds=2))
-    second = list(chunks_of("es", seed=14, rounds=1, begins=BEGINS + DAY))
-    running.feed(first)
-    running.clock.now = BEGINS + DAY
+    file, running, first, second = at_a_days_end(tmp_path)
     live = running.table.live
     limit = file.beside("store/ledger/2026-11-30.db-wal").stat().st_size
     real = live.rotate
