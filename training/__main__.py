@@ -14,7 +14,7 @@ from training.art import CACHE
 from training.learn import learn_to_find
 from training.mining import mined
 from training.pool import Corners, Pool, draw, draw_corners, draw_for_tuning
-from training.reading import learn_to_read, scene_stock
+from training.reading import false_finds, learn_to_read, scene_indices
 from training.tuning import tune
 
 MODELS = Path(__file__).parent.parent / "tablectl" / "felt" / "models"
@@ -51,8 +51,8 @@ def main() -> None:
     learn_to_find(pool, count, arguments.find_steps, into / "finder.onnx", log)
     finds = mined(pool, range(count), into / "finder.onnx")
     log(f"the finder finds {len(finds)} places in {count} scenes")
-    stocks = scene_stock(pool, count, finds)
-    learn_to_read(Corners(arguments.pool), arguments.corners, stocks, arguments.read_steps, into / "reader.onnx", log)
+    scenes, false = scene_indices(pool, count), false_finds(pool, finds)
+    learn_to_read(Corners(arguments.pool), arguments.corners, scenes, false, arguments.read_steps, into / "reader.onnx", log)
     drawing.join()
     tune(draw_for_tuning(arguments.pool, range(arguments.tune_decks)), into, log)
     for left in into.glob("*.pt"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 __all__ = ["Finder", "Reader"]
@@ -39,7 +40,10 @@ class Finder(nn.Module):
 
 
 class Reader(nn.Module):
-    """An upright patch in; 13 ranks and "no index", then four suits, as logits (18)."""
+    """An upright patch in; 13 ranks and "no index", then four suits, as logits (18), then how the index lies in it (5).
+
+    The last are a `tablectl.felt.patches.Misfit`, in tenths.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,11 +56,12 @@ class Reader(nn.Module):
             _Again(96),
         )
         self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.2), nn.Linear(96 * 30, 96), nn.ReLU(inplace=True), nn.Linear(96, 18))
+        self.fit = nn.Sequential(nn.Flatten(), nn.Linear(96 * 30, 64), nn.ReLU(inplace=True), nn.Linear(64, 5))
 
     def forward(self, patch: Tensor) -> Tensor:
         """Patches to logits."""
-        out: Tensor = self.head(self.body(patch))
-        return out
+        seen = self.body(patch)
+        return torch.cat([self.head(seen), self.fit(seen)], 1)
 
 
 class _Again(nn.Module):

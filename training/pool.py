@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 from training.art import decks_of_art
 from training.corners import small_scenes
 from training.fonts import font_files
-from training.patching import patch_of
 from training.scenes import scene
 
 __all__ = ["DECKS", "PART", "Corners", "Pool", "draw", "draw_corners", "draw_for_tuning"]
 
 PART = 50
 DECKS = 10  # in a part of corners
-PATCHES = 4  # cut out of each small picture
 TUNING_FROM = 900_000  # the decks that the confidence is tuned on
 OWN = 1000  # so many scenes show faces of our own drawing alone; after them a fifth shows an artist's
 
@@ -45,7 +43,7 @@ def draw(folder: Path, count: int, first: int = 0) -> None:
 
 
 def draw_corners(folder: Path, parts: range) -> None:
-    """Draw parts of corners (`DECKS` decks each) into a folder: patches with their ranks and suits; those there already stay."""
+    """Draw the small pictures of parts of corners (`DECKS` decks each) into a folder; those there already stay."""
     logging.disable(logging.WARNING)
     folder.mkdir(parents=True, exist_ok=True)
     fonts, art = font_files()[0], decks_of_art()
@@ -53,13 +51,9 @@ def draw_corners(folder: Path, parts: range) -> None:
         target = folder / f"corners-{part:05d}.npz"
         if target.exists():
             continue
-        made = []
-        for seed in range(part * DECKS, (part + 1) * DECKS):
-            chance = np.random.default_rng([seed, 8])
-            for image, rows in small_scenes(seed, fonts, art):
-                made += [one for _ in range(PATCHES) if (one := patch_of(image, rows, chance)) is not None]
-        patches, ranks, suits = zip(*made, strict=True)
-        _keep(target, patches=np.stack(patches), told=np.array([ranks, suits], np.uint8))
+        made = [one for seed in range(part * DECKS, (part + 1) * DECKS) for one in small_scenes(seed, fonts, art)]
+        rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
+        _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
 
 
 def draw_for_tuning(folder: Path, decks: range) -> Iterator[list[tuple[NDArray[np.uint8], NDArray[np.float32]]]]:
@@ -87,21 +81,18 @@ def _keep(target: Path, **arrays: NDArray[Any]) -> None:
 
 
 class Corners:
-    """The parts of corners in a folder, read when first asked for; waits for those that are still being drawn."""
+    """The parts of corners in a folder, read when asked for; waits for those that are still being drawn."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._parts: dict[int, tuple[NDArray[np.uint8], NDArray[np.uint8]]] = {}
 
-    def __getitem__(self, part: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """The patches of a part, and two rows: their ranks and suits."""
-        if part not in self._parts:
-            path = self.folder / f"corners-{part:05d}.npz"
-            while not path.exists():
-                time.sleep(1)
-            with np.load(path) as data:
-                self._parts[part] = (data["patches"], data["told"])
-        return self._parts[part]
+    def __getitem__(self, part: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """The small pictures of a part, and the indices in them: the picture's number, then `training.scenes.COLUMNS`."""
+        path = self.folder / f"corners-{part:05d}.npz"
+        while not path.exists():
+            time.sleep(1)
+        with np.load(path) as data:
+            return data["images"], data["rows"]
 
 
 class Pool:
