@@ -18,7 +18,7 @@ from tablectl.ledger.checkpoint import key_name
 from tablectl.ledger.export import jsonl
 from tablectl.ledger.export.writing import whole_file
 from tablectl.ledger.keys import COSIGNS, SIGNS, Signer
-from tablectl.ledger.pin import TableName
+from tablectl.ledger.pin import Pinned, TableName
 from tablectl.ledger.prove import Proved, check_proof, entries_of_round, prove
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.timestamps import Authority, Stamped
@@ -169,8 +169,17 @@ def _tell(report: Report, *, trust: bool, witness: bool) -> None:
         click.echo("  signed   nothing: it has no checkpoint, so that whoever can write the file could have made all of it anew")
     if witness:
         click.echo(f"  witness  has seen {report.witnessed} entries of it")
+    for one in report.calibrated:
+        click.echo(f"  cameras  from entry {one.entry} on {_measured_by(one.calibration, one.deck)}")
     if report.follows is not None:
         click.echo(f"  follows  {report.follows.size} entries of session {report.follows.session}")
+
+
+def _measured_by(calibration: Pinned | None, deck: Pinned | None) -> str:
+    """By what a table's cameras measured, in words."""
+    if calibration is None:
+        return "no calibration"
+    return f"calibration {calibration.name} {calibration.digest}, {f'deck {deck.digest}' if deck else 'no deck enrolled'}"
 
 
 # prove, check-proof
@@ -245,6 +254,8 @@ def _show(proved: Proved) -> None:
     )
     click.echo(f"  ledger  {head.origin}, {head.size} entries signed{when} by {proved.key.name}")
     click.echo(f"  rules   {proved.pin.house.name} {proved.pin.house.digest}, {proved.pin.software}")
+    if proved.pin.calibration is not None:
+        click.echo(f"  cameras {_measured_by(proved.pin.calibration, proved.pin.deck)}")
     for entry in proved.entries[1:]:
         click.echo(f"  {entry.seq:>7} {entry.kind:<11} {entry.body.decode(errors='backslashreplace')}")
 

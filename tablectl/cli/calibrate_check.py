@@ -68,6 +68,7 @@ def _report(
     return {
         "name": table.name,
         "sha256": table.digest,
+        "deck_sha256": table.deck_digest,
         "cameras": {
             camera: {
                 "size": view.size,
@@ -109,4 +110,5 @@ def _lines(
         yield f"{name}: camera {found.camera} {found.state.replace('_', ' ')}{shift}, {found.found} of {found.of} markers{peeled}"
     if deck is not None:
         yield f"deck: {len(deck.patches)} cards enrolled; it {outcome}"
+        yield f"deck sha256 {table.deck_digest}"
     yield f"sha256 {table.digest}"

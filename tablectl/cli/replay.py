@@ -20,7 +20,6 @@ from tablectl.cli.play import to_stdout
 from tablectl.cli.session import BATCH, Session, with_bar
 from tablectl.cli.telling import told
 from tablectl.errors import UsageError
-from tablectl.fusion import Fusion
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.ledger.pin import Pin, Pinned, TableName
@@ -31,7 +30,7 @@ from tablectl.notices import Notice
 from tablectl.recording.fusing import fused
 from tablectl.recording.importers import IMPORTERS, open_log
 from tablectl.recording.logs import Log
-from tablectl.recording.native import profiles_of
+from tablectl.recording.native import pinned_of, profiles_of
 from tablectl.recording.player import merge, paced
 from tablectl.recording.sources import Decoding, Remark, Seen, merged
 from tablectl.recording.table_lines import is_live
@@ -175,7 +174,6 @@ def replay(
     if lines:
         stream = merged(stream, (Seen(where, observation) for where, observation in lines))
     table = Table(house_file.house, language=lang, supervisors=frozenset(supervisors) or None)
-    seen_here = (seen for seen in fused(Fusion(table.due), stream) if isinstance(seen, Seen))
     session = Session(
         table,
         pin,
@@ -187,6 +185,7 @@ def replay(
         write=to_stdout(at_once=speed is not None) if as_json else None,
         tell=None if as_json else _tell,
     )
+    seen_here = (seen for seen in fused(session.fusion, stream) if isinstance(seen, Seen))
     with session, ExitStack() as stack:
         listening = None
         if listen and broker is not None:
@@ -270,6 +269,7 @@ def _pin(
     supervisors: Sequence[str],
 ) -> Pin:
     """What the ledger's first entry says: which bytes were replayed, by which rules, with which software."""
+    calibration, deck = next((found for log in recorded.logs if any(found := pinned_of(log.header))), (None, None))
     sources = [log.path for log in recorded.logs] + ([Path(extra)] if extra and extra != "-" else [])
     return Pin(
         software=f"tablectl {__version__}",
@@ -278,6 +278,8 @@ def _pin(
         language=lang or house.house.language,
         supervisors=tuple(sorted(set(supervisors))),
         profiles={port: Pinned(found.profile.name, found.digest) for port, found in recorded.profiles.items()},
+        calibration=calibration,
+        deck=deck,
         sources=tuple(Pinned(path.name, digest_of(path)) for path in sources),
     )
 

@@ -94,6 +94,7 @@ class FeltWatch:
         self._cameras = [camera.name for camera in settings.cameras]
         self._away = dict.fromkeys(self._cameras, WAITS)
         self._moved: dict[str, str] = {}
+        self._began_anew = False  # a watcher that has read the calibration again
         self._link: tuple[Literal["up", "down"], bool] | None = None  # its state, and whether it was moved
         self._due: list[Keep] = []
         self._asked: dict[int, Keep] = {}
@@ -128,11 +129,13 @@ class FeltWatch:
         elif isinstance(event, WatcherDown):
             self._log(f"the watcher of the felt has ended: {event.why}")
             self._away = dict.fromkeys(self._cameras, f"the watcher ended: {event.why}")
+            self._began_anew = True
             self._moved.clear()
             self._link_to(table)
             for alert in list(self._asked):
                 self._enter(table, Kept(alert, (), f"the watcher ended: {event.why}"))
         elif isinstance(event, CameraSays):
+            self._look_again(table)
             if event.state == "back":
                 self._away.pop(event.camera, None)
             else:
@@ -141,6 +144,16 @@ class FeltWatch:
         elif isinstance(event, Stands):
             self._stands(event)
             self._link_to(table, "it stands where it was calibrated")
+
+    def _look_again(self, table: LiveTable) -> None:
+        """Have the calibration pinned that a watcher has read which began anew."""
+        if not self._began_anew:
+            return
+        self._began_anew = False
+        try:
+            table.look_again()
+        except ConfigError as error:
+            self._log(f"what the cameras measure by is no longer known: {error}")
 
     def _stands(self, event: Stands) -> None:
         if event.state == "moved":

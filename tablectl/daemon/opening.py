@@ -19,6 +19,7 @@ from tablectl.config import ConfigFile
 from tablectl.daemon.credentials import secret
 from tablectl.daemon.storage import Day, Storage, day_of, zone_of
 from tablectl.errors import ConfigError, InputError, LedgerError, TablectlError
+from tablectl.fusion import State
 from tablectl.game.table import Table
 from tablectl.game.view import TableView
 from tablectl.houses import rules
@@ -31,6 +32,7 @@ from tablectl.ledger.reader import Reader
 from tablectl.ledger.refold import table_of
 from tablectl.ledger.store import Ledger
 from tablectl.recording.folder import ledger_if_any, recordings
+from tablectl.recording.fusing import FUSED, decode_state
 from tablectl.recording.importers import open_log
 from tablectl.recording.upkeep import sync_folder
 from tablectl.shoe import profile as profiles
@@ -39,7 +41,9 @@ from tablectl.shoe.profile import ProfileFile
 __all__ = [
     "Opened",
     "Ruled",
+    "calibrated",
     "followed",
+    "fused_of",
     "gaming_day",
     "is_new_day",
     "look_up",
@@ -53,15 +57,19 @@ __all__ = [
 
 KEY = "signing-key"
 """The signing key in the storage folder, where the configuration names none."""
+DECK = "deck"
+"""What an enrolled deck is called in the pin: it has no name of its own."""
 MAKING = ".making"
 """What a ledger's name ends in until it has its first entry."""
 
 
 class Ruled(NamedTuple):
-    """What a configuration names, looked up: the house, and the profiles by port."""
+    """What a configuration names, looked up: the house, the profiles by port, what the cameras measure by and the deck in it."""
 
     house: HouseFile
     profiles: Mapping[str, ProfileFile]
+    calibration: Pinned | None = None
+    deck: Pinned | None = None
 
 
 class Opened(NamedTuple):
@@ -73,7 +81,10 @@ class Opened(NamedTuple):
 
 
 def look_up(file: ConfigFile) -> Ruled:
-    """Find house, profiles and zone. Raises `ConfigError` (`HouseError`, `ProfileError`) naming the file that is wrong."""
+    """Find house, profiles, zone and calibration.
+
+    Raises `ConfigError` (`HouseError`, `ProfileError`) naming the file that is wrong.
+    """
     table = file.config.table
     try:
         zone_of(table.zone)
@@ -86,7 +97,20 @@ def look_up(file: ConfigFile) -> Ruled:
         if profile.profile.kind != device.name:
             raise file.fault(f"devices[{index}].profile", f"{profile.profile.name} is the profile of a {profile.profile.kind}")
         found[device.name] = profile
-    return Ruled(house, found)
+    return Ruled(house, found, *calibrated(file))
+
+
+def calibrated(file: ConfigFile) -> tuple[Pinned | None, Pinned | None]:
+    """The calibration as it lies there now, and the deck that is enrolled in it. Raises `ConfigError`."""
+    if file.calibration is None:
+        return None, None
+    from tablectl.felt.calibration import digests  # OpenCV, which a table without cameras can do without
+
+    try:
+        found = digests(file.calibration)
+    except ConfigError as error:
+        raise file.fault("felt.calibration", str(error)) from None
+    return Pinned(found.name, found.all), Pinned(DECK, found.deck) if found.deck is not None else None
 
 
 def _named(file: ConfigFile, name: str, known: list[str]) -> str:
@@ -172,6 +196,8 @@ def pin_of(file: ConfigFile, ruled: Ruled) -> Pin:
         language=file.config.table.language or ruled.house.house.language,
         supervisors=tuple(sorted(file.supervisors)),
         profiles={port: Pinned(found.profile.name, found.digest) for port, found in ruled.profiles.items()},
+        calibration=ruled.calibration,
+        deck=ruled.deck,
     )
 
 
@@ -216,6 +242,15 @@ def open_ledger(
         ledger.close()
         raise LedgerError(f"is damaged: what it takes over cannot be read: {error}", where=str(path)) from None
     return Opened(ledger, table, fresh=False)
+
+
+def fused_of(opened: Opened) -> State | None:
+    """What fusion knew where the ledger ends; None where that is not kept, since no camera was there."""
+    if opened.fresh:
+        return None
+    with Reader(opened.ledger.path) as reader:
+        kept = reader.latest(FUSED)
+    return None if kept is None else decode_state(kept.body)
 
 
 def _begun(file: ConfigFile, storage: Storage, pin: Pin, ruled: Ruled) -> Opened:

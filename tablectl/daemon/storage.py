@@ -24,6 +24,8 @@ from tablectl.errors import ConfigError, LedgerError
 
 __all__ = ["Day", "Storage", "day_of", "zone_of"]
 
+MEGABYTE = 1_000_000
+
 _LEDGER = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{1,4}))?\.db", re.ASCII)
 
 
@@ -104,6 +106,14 @@ class Storage:
         """How much room the file system has left for us. Raises `OSError`."""
         found = os.statvfs(self.folder)
         return found.f_bavail * found.f_frsize
+
+    def room(self, least_mb: int) -> str | None:
+        """What is to be said of the room, where less than so many megabytes are left; None: there is enough."""
+        try:
+            free = self.free_bytes() // MEGABYTE
+        except OSError as error:
+            return f"how much room is left cannot be seen: {error.strerror}"
+        return f"low: less than {least_mb} MB are left" if free < least_mb else None
 
     def close(self) -> None:
         """Let another daemon have it."""

@@ -18,7 +18,9 @@ from tablectl.daemon.metrics import Figures
 from tablectl.daemon.opening import (
     Opened,
     Ruled,
+    calibrated,
     followed,
+    fused_of,
     gaming_day,
     is_new_day,
     look_up,
@@ -27,17 +29,16 @@ from tablectl.daemon.opening import (
     see_ledgers,
     signer_of,
 )
+from tablectl.daemon.recorded import header_of, keeper_of
+from tablectl.daemon.signing import Signing
 from tablectl.daemon.storage import Storage
 from tablectl.errors import LedgerError
 from tablectl.felt import sighting
 from tablectl.felt.sighting import Tracked
-from tablectl.fusion import State
 from tablectl.game.carried import carry, may_be_carried
 from tablectl.game.table import Table
-from tablectl.instants import from_micros, to_micros
-from tablectl.ledger.checkpoint import KeyEntry, succession
-from tablectl.ledger.published import LATEST as ANNOUNCED
-from tablectl.ledger.published import Announcer, follows_line
+from tablectl.instants import to_micros
+from tablectl.ledger.checkpoint import KeyEntry
 from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import apply_pin, refold
 from tablectl.ledger.store import Ledger
@@ -49,8 +50,6 @@ from tablectl.recording.chunks import Chunk
 from tablectl.recording.damage import headless
 from tablectl.recording.day import RECORDED, Done, decoding_of, rest_of_day
 from tablectl.recording.folder import of_ledger, stem_of
-from tablectl.recording.fusing import FUSED, decode_state
-from tablectl.recording.keeper import Keeper
 from tablectl.recording.sources import Decoding
 from tablectl.shoe.profile import Profile
 
@@ -66,7 +65,6 @@ QUIET: Final = 5.0
 """Seconds without a byte after which a recording may end: longer than any device repeats itself."""
 ROOM: Final = 30.0
 """Seconds between two looks at the disk's room."""
-MEGABYTE: Final = 1_000_000
 
 Tell = Callable[[Observation, tuple[Notice, ...]], object]
 
@@ -100,10 +98,8 @@ class LiveTable:
         self._warn = warn
         self._ruled: Ruled = look_up(file)
         see_ledgers(storage)
-        self._signer = signer_of(file, storage, missing="refuse" if storage.days() else "make")
+        self._signing = Signing(signer_of(file, storage, missing="refuse" if storage.days() else "make"))
         self._stack = ExitStack()
-        self._reading = ExitStack()
-        self._announcer: Announcer
         self._record: bytes | None = None  # a command's, of which the next observation comes
         self._again = True  # folding again: nobody is told
         self._blank = True  # nothing was ever observed
@@ -118,8 +114,10 @@ class LiveTable:
 
     def __enter__(self) -> LiveTable:
         with ExitStack() as stack:
-            opened = open_ledger(self.file, self._ruled, self._storage, self._signer, now=self._clock(), tried=self._tried)
-            self._keeper = self._keeper_for(opened.ledger)
+            signer, now = self._signing.signer, self._clock()
+            opened = open_ledger(self.file, self._ruled, self._storage, signer, now=now, tried=self._tried)
+            name = opened.ledger.path.name
+            self._keeper = keeper_of(self.file, self._ruled, self._storage, name, protected=lambda: [self.ledger.path.name])
             self.live = Live(
                 opened.table,
                 opened.ledger,
@@ -127,11 +125,11 @@ class LiveTable:
                 self._decoding(),
                 watch=self._watched,
                 remark=self._remember,
-                fused=_fused(opened),
+                fused=fused_of(opened),
             )
             stack.callback(self._close_ledger)
-            stack.enter_context(self._reading)
-            self._announce(opened.ledger)
+            stack.callback(self._signing.close)
+            self._signing.follow(opened.ledger)
             stack.callback(self._keeper.close)
             self.desk = Desk(opened.table, self._ordered, record=self._recorded, device=self._device)
             self._fold_again(opened)
@@ -150,11 +148,7 @@ class LiveTable:
             refold(reader, opened.table, watch=self._watched, other=self._other)
             apply_pin(opened.table, opened.ledger.pin)
             kept = reader.latest(RECORDED)
-        if self._vkey != self._signer.verifier.vkey:
-            raise LedgerError(
-                f"is signed by {self._vkey}, and the table has another key; hand it over with: tablectl audit rotate-key",
-                where=str(opened.ledger.path),
-            )
+        self._signing.require(opened.ledger, self._vkey)
         done = msgspec.json.decode(kept.body, type=Done) if kept is not None else None
         self._tried("taking in what was recorded last")
         known = {found.profile.name: found.profile for found in self._ruled.profiles.values()}
@@ -182,28 +176,6 @@ class LiveTable:
             self.live.observe(now, state)
         if not self.live.commit():
             raise LedgerError(self.live.trouble or "cannot be written")
-
-    def _keeper_for(self, ledger: Ledger) -> Keeper:
-        limits = self.file.config.recording
-        return Keeper(
-            self._storage.recordings,
-            self._header(ledger.path.name),
-            rotate_bytes=limits.rotate_mb * MEGABYTE,
-            rotate_seconds=limits.rotate_hours * 3600,
-            keep_seconds=None if limits.keep_days is None else limits.keep_days * 86400,
-            keep_bytes=None if limits.keep_mb is None else limits.keep_mb * MEGABYTE,
-            protected=lambda: [self.live.ledger.path.name],
-        )
-
-    def _header(self, ledger: str) -> dict[str, str]:
-        named = {f"profile.{port}": found.profile.name for port, found in self._ruled.profiles.items()}
-        return {
-            "table": str(self.file.name),
-            "house": self._ruled.house.house.name,
-            "zone": self.file.config.table.zone,
-            "ledger": ledger,
-            **named,
-        }
 
     @property
     def table(self) -> Table:
@@ -344,31 +316,15 @@ class LiveTable:
         """Sign the head, and have it told. False: it cannot be written now."""
         if not self.live.commit():  # what waits for its recording must not come into the ledger by the back door
             return False
-        before = self.ledger.begun.follows
         try:
-            note = self.ledger.checkpoint(
-                self._signer, from_micros(self._clock()), [] if before is None else [follows_line(before)]
-            )
-            self.ledger.keep(ANNOUNCED, self._announcer.announce(note))
-            self.ledger.commit()
+            self._signing.checkpoint(self.ledger, self._clock())
         except LedgerError as error:
             self.live.trouble = str(error)
             return False
         return True
 
-    def _announce(self, ledger: Ledger) -> None:
-        """Tell this ledger's checkpoints from now on."""
-        self._reading.close()
-        self._announcer = Announcer(self._reading.enter_context(Reader(ledger.path)))
-
     def _look_for_room(self) -> None:
-        least = self.file.config.storage.min_free_mb
-        try:
-            free = self._storage.free_bytes() // MEGABYTE
-        except OSError as error:
-            room: str | None = f"how much room is left cannot be seen: {error.strerror}"
-        else:
-            room = f"low: less than {least} MB are left" if free < least else None
+        room = self._storage.room(self.file.config.storage.min_free_mb)
         if room != self._room and self._trouble is None:
             self.observe(Link(device=RECORD, state="up", why=room or ROOM_AGAIN))
         self._room = room
@@ -377,31 +333,50 @@ class LiveTable:
         """Begin the next day's ledger, and a recording for it. False: it cannot be now, and this day goes on."""
         now = self._clock()
         old, standing = self.ledger, carry(self.table)
-        self._keeper.header = self._header(self._storage.next_day(gaming_day(self.file, now)).name)
-        if not self.live.rotate(now, self._decoding()):
-            self._keeper.header = self._header(old.path.name)
-            return False
-        if not self.live.commit() or carry(self.table) != standing:
-            self._keeper.header = self._header(old.path.name)
-            self.live.turn_back(now, self._decoding())  # else what comes next would stand in the recording of a day that is not
-            return False
-        self.checkpoint()
-        try:
-            opened = followed(self.file, self._ruled, self._storage, self._signer, old, standing, now=now)
-        except LedgerError as error:
-            self.live.trouble = str(error)
-            self._keeper.header = self._header(old.path.name)
-            self.live.turn_back(now, self._decoding())
+        self._record_for(self._storage.next_day(gaming_day(self.file, now)).name)
+        rotated = self.live.rotate(now, self._decoding())
+        opened = self._followed(standing, now) if rotated else None
+        if opened is None:
+            self._record_for(old.path.name)
+            if rotated:
+                self.live.turn_back(now, self._decoding())  # else what comes next would stand in the recording of no day
             return False
         self.live.sit_down(opened.table, opened.ledger)
         self.desk.sit_down(opened.table)
-        self._announce(opened.ledger)
+        self._signing.follow(opened.ledger)
         old.abandon()
         self.live.commit()
         self.checkpoint()
         return True
 
+    def _record_for(self, ledger: str) -> None:
+        """What is recorded from the next file on is for the ledger of this name."""
+        self._keeper.header = header_of(self.file, self._ruled, ledger)
+
+    def _followed(self, standing: bytes, now: int) -> Opened | None:
+        """Begin the ledger that follows; None: it cannot be now, and where that is for the disk, `Live.trouble` says why."""
+        if not self.live.commit() or carry(self.table) != standing:
+            return None
+        self.checkpoint()
+        try:
+            return followed(self.file, self._ruled, self._storage, self._signing.signer, self.ledger, standing, now=now)
+        except LedgerError as error:
+            self.live.trouble = str(error)
+            return None
+
     # Changes, and the end
+
+    def look_again(self) -> None:
+        """Pin the calibration as it lies there now, where it is another than before: who watches the felt has read it again.
+
+        Raises `ConfigError` for one that cannot be read.
+        """
+        calibration, deck = calibrated(self.file)
+        if (calibration, deck) == (self._ruled.calibration, self._ruled.deck):
+            return
+        self._ruled = self._ruled._replace(calibration=calibration, deck=deck)
+        self._record_for(self.ledger.path.name)
+        self.ledger.repin(pin_of(self.file, self._ruled))
 
     def change(self, file: ConfigFile) -> None:
         """Take over what may change while the table runs; `tablectl.daemon.reload` has looked at it. Raises `ConfigError`."""
@@ -410,10 +385,9 @@ class LiveTable:
         pin = pin_of(file, self._ruled)
         if self.ledger.repin(pin):
             apply_pin(self.table, pin)
-        if signer.verifier != self._signer.verifier:
+        if signer.verifier != self._signing.signer.verifier:
             self.checkpoint()
-            self.ledger.note("key", succession(self.ledger.origin, signer, self._signer))
-            self._signer = signer
+            self._signing.hand_over(self.ledger, signer)
         self.commit()
 
     def __exit__(self, *_: object) -> None:
@@ -424,12 +398,3 @@ class LiveTable:
     def _close_ledger(self) -> None:
         """What is committed by now is all; what is recorded besides is taken in at the next start, and not half of it here."""
         self.ledger.abandon()
-
-
-def _fused(opened: Opened) -> State | None:
-    """What fusion knew where the ledger ends; None where that is not kept, since no camera was there."""
-    if opened.fresh:
-        return None
-    with Reader(opened.ledger.path) as reader:
-        kept = reader.latest(FUSED)
-    return None if kept is None else decode_state(kept.body)

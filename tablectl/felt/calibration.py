@@ -29,7 +29,7 @@ from tablectl.felt.layout import Layout, Place, Points, StakeCircle, named, read
 from tablectl.felt.lens import Lens
 from tablectl.felt.view import FeltPose, Region, View
 from tablectl.resources import data_folder
-from tablectl.settings import digest, line_of, read_toml
+from tablectl.settings import digest, digest_of, line_of, read_toml
 
 __all__ = [
     "ENOUGH",
@@ -37,7 +37,9 @@ __all__ = [
     "About",
     "Calibration",
     "CameraName",
+    "Digests",
     "Fineness",
+    "digests",
     "find",
     "load",
     "names",
@@ -85,16 +87,37 @@ class Fineness(NamedTuple):
         return f"{where}, camera {self.camera}: {self.px_per_mm:.2f} px/mm"
 
 
+class Digests(NamedTuple):
+    """What a ledger pins of a calibration: SHA-256, in hexadecimal, over the `NAME SHA-256` lines of its files."""
+
+    name: str
+    """The folder's name."""
+    all: str
+    deck: str | None
+    """The same over the enrolled deck's files alone; None where none is enrolled."""
+
+
 class Calibration:
     """One table's cameras and felt. Made once; its methods are pure and may be called from any thread."""
 
-    def __init__(self, name: str, layout: Layout, views: Sequence[View], *, title: str = "", digest: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        layout: Layout,
+        views: Sequence[View],
+        *,
+        title: str = "",
+        digest: str = "",
+        deck_digest: str | None = None,
+    ) -> None:
         self.name = name
         self.title = title
         self.layout = layout
         self.views: Mapping[str, View] = {view.camera: view for view in views}
         self.digest = digest
         """SHA-256 over the names and digests of all its files: what a ledger pins."""
+        self.deck_digest = deck_digest
+        """The same over the enrolled deck's files alone; None where none is enrolled."""
 
     @cached_property
     def homes(self) -> Mapping[Place, str]:
@@ -239,7 +262,8 @@ def load(name: str | Path, *, fine: bool = True) -> Calibration:
     views = [read_view(folder, camera) for camera in about.cameras]
     for view in views:
         require_its_layout(view, layout, folder / f"{view.camera}.felt.toml")
-    calibration = Calibration(folder.resolve().name, layout, views, title=about.title, digest=_digest(folder, about))
+    found = _digests(folder, about)
+    calibration = Calibration(found.name, layout, views, title=about.title, digest=found.all, deck_digest=found.deck)
     if fine:
         calibration.require_fine(str(folder))
     return calibration
@@ -308,9 +332,25 @@ def straight_lens(width: int, height: int) -> Lens:
     return Lens(width=width, height=height, fx=float(width), fy=float(width), cx=(width - 1) / 2, cy=(height - 1) / 2)
 
 
-def _digest(folder: Path, about: About) -> str:
-    """SHA-256 over `NAME DIGEST` lines of the files that say something, in the order of their names."""
-    files = [folder / "calibration.toml", folder / "layout.toml", folder / "deck.toml", *folder.glob("deck/*.png")]
+def digests(name: str | Path) -> Digests:
+    """The digests of a calibration by name or path, of which no more is read than that takes. Raises `ConfigError`."""
+    folder = find(str(name))
+    return _digests(folder, read_about(folder))
+
+
+def _digests(folder: Path, about: About) -> Digests:
+    """Over the files that say something, in the order of their names."""
+    deck = [folder / "deck.toml", *folder.glob("deck/*.png")]
+    files = [folder / "calibration.toml", folder / "layout.toml", *deck]
     files += [folder / f"{camera}.{kind}.toml" for camera in about.cameras for kind in ("lens", "felt")]
-    lines = [f"{path.relative_to(folder).as_posix()} {digest(path.read_bytes())}\n" for path in sorted(files) if path.is_file()]
-    return digest("".join(lines).encode())
+    lines: dict[Path, str] = {}
+    for path in sorted(files):
+        if path.is_file():
+            try:
+                lines[path] = f"{path.relative_to(folder).as_posix()} {digest_of(path)}\n"
+            except OSError as fault:
+                raise ConfigError(f"cannot be read: {fault.strerror}", where=str(path)) from None
+    enrolled = [line for path, line in lines.items() if path in deck] if deck[0] in lines else []
+    over_deck = digest("".join(enrolled).encode()) if enrolled else None
+    name = "".join(letter if letter.isprintable() else "?" for letter in folder.resolve().name)  # a record holds no others
+    return Digests(name, digest("".join(lines.values()).encode()), over_deck)

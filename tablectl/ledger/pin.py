@@ -74,6 +74,9 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     was begun (`tablectl.instants`): it keeps two ledgers of one table apart. A replay leaves it None and names its recordings in
     `sources` instead, so that it can be repeated to the byte.
 
+    `calibration` is what cameras measured the felt by, `deck` the deck that is enrolled in it. Both are left out of the bytes
+    where there is none: a table without cameras is pinned in the bytes that it always had.
+
     Three are said of a ledger's beginning, in its first entry alone, and are left out of the bytes where they are None:
     `follows` is the table's ledger before this one, `carried` the table's standing that was taken over (JSON in a text),
     `signer` the public key (`tablectl.ledger.keys`) that signs the heads until a `key` entry names another.
@@ -84,6 +87,8 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
     house: Pinned
     language: str
     profiles: dict[str, Pinned]
+    calibration: Pinned | None = None
+    deck: Pinned | None = None
     supervisors: tuple[str, ...] = ()
     opened: str | None = None
     sources: tuple[Pinned, ...] = ()
@@ -94,6 +99,8 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag_field="pin", tag=1):
 
 BEGINNING = ("follows", "carried", "signer")
 """What is said in a ledger's first entry alone."""
+WHERE_ANY = ("calibration", "deck", *BEGINNING)
+"""What is left out of the bytes where it is None."""
 
 _DECODER = msgspec.json.Decoder(Pin)
 
@@ -102,7 +109,7 @@ def encode(pin: Pin) -> bytes:
     """The pin as an entry's body."""
     said = {name: getattr(pin, name) for name in pin.__struct_fields__}
     said["profiles"] = dict(sorted(pin.profiles.items()))
-    for name in BEGINNING:
+    for name in WHERE_ANY:
         if said[name] is None:
             del said[name]
     return msgspec.json.encode({"pin": 1, **said})

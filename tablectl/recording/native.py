@@ -18,6 +18,7 @@ comment. Above the first chunk, `# key: value` says what the recording is of:
 | `time` | `none`: the log knew no times; what stands in their place only counts the chunks, so that `sort` keeps the order |
 | `source.N` | the log that was imported |
 | `ledger` | the ledger of a live table that this was recorded for |
+| `calibration`, `deck` | what the cameras measured by, and the deck enrolled in it: name and SHA-256, as in the pin |
 
 In the recording of a live table `profile.table: table` stands for no firmware: what is on that port, `table_lines` tells.
 
@@ -32,12 +33,24 @@ from collections.abc import Iterator, Mapping
 from typing import IO, NamedTuple
 
 from tablectl.errors import InputError, UsageError
+from tablectl.ledger.pin import Pinned
 from tablectl.recording.chunks import CHUNK_LIMIT, Chunk, Direction, checked_port, pieces
 from tablectl.recording.logs import Head, Importer, Line, Reading
 from tablectl.recording.stamps import LATEST
 from tablectl.recording.table_lines import LIVE
 
-__all__ = ["FIRST_LINE", "IMPORTER", "NO_TIMES", "Writer", "header_lines", "header_of", "line_of", "profiles_of"]
+__all__ = [
+    "FIRST_LINE",
+    "IMPORTER",
+    "NO_TIMES",
+    "Writer",
+    "header_lines",
+    "header_of",
+    "line_of",
+    "pinned_lines",
+    "pinned_of",
+    "profiles_of",
+]
 
 FIRST_LINE = "# tablectl recording 1"
 NO_TIMES = {"time": "none"}
@@ -48,6 +61,7 @@ _HEADER = re.compile(r"# ?([a-z][A-Za-z0-9_.-]*): (.*)")
 _CHUNK = re.compile(
     r"\((\d{1,12})\.(\d{6})\) ([A-Za-z0-9][A-Za-z0-9_.-]{0,39}) ([<>]) ((?:[0-9A-Fa-f]{2} )*[0-9A-Fa-f]{2})", re.ASCII
 )
+_PINNED = re.compile(r"(.+) ([0-9a-f]{64})", re.ASCII)
 _SAFE_DIGITS = 11  # of seconds: twelve may be later than the year 9999
 _TIME = re.compile(r"\((\d{1,12})\.(\d{6})\)", re.ASCII)
 
@@ -109,6 +123,19 @@ def profiles_of(header: Mapping[str, str]) -> dict[str, str]:
     """The firmware profile of each port that the header names; what a live table says itself has none."""
     named = {key: name for key, name in header.items() if (key, name) not in LIVE.items()}
     return {key.removeprefix("profile."): name for key, name in named.items() if key.startswith("profile.")}
+
+
+def pinned_lines(calibration: Pinned | None, deck: Pinned | None) -> dict[str, str]:
+    """What the header says of a table's cameras, that of the ledger's pin: `NAME SHA-256` each; nothing where there is none."""
+    found = {"calibration": calibration, "deck": deck}
+    return {key: f"{pinned.name} {pinned.digest}" for key, pinned in found.items() if pinned is not None}
+
+
+def pinned_of(header: Mapping[str, str]) -> tuple[Pinned | None, Pinned | None]:
+    """The calibration and the deck that the header names; None where it names none, as before they were written down."""
+    matches = (_PINNED.fullmatch(header.get(key, "")) for key in ("calibration", "deck"))
+    calibration, deck = (Pinned(match[1], match[2]) if match else None for match in matches)
+    return calibration, deck
 
 
 def sniff(head: Head) -> bool:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tablectl.felt.calibration import load
 from tablectl.ledger import chain as chains
 from tests.cli.samples import run
 from tests.daemon.lines import chunks_of, configured
+from tests.daemon.test_felt_watch import FELT
 from tests.daemon.test_table import Clock, Running
 
 
@@ -39,6 +41,24 @@ def test_the_same_head(store: Path) -> None:
     code, out, err = verify(store, "--replay", store / "recordings")
     assert (code, err) == (0, "")
     assert out.endswith("  replayed from its recordings, to the same head\n")
+
+
+def test_by_which_calibration_the_felt_was_seen_stands_in_the_ledger_and_in_a_replay_of_its_recording(tmp_path: Path) -> None:
+    running = Running(configured(tmp_path, more=FELT), Clock())
+    running.feed(chunks_of("es", seed=21, rounds=1))
+    running.stop()
+    told = f"  cameras  from entry 1 on calibration es-two {load('es-two').digest}, no deck enrolled\n"
+    code, out, err = verify(tmp_path / "store")
+    assert (code, err) == (0, "")
+    assert told in out
+    (recording,) = (tmp_path / "store" / "recordings").glob("*.rec")
+    again, older = tmp_path / "again.db", tmp_path / "older.rec"
+    run("replay", recording, "--ledger", again)
+    assert told in run("audit", "verify", again).stdout.decode()
+    lines = recording.read_text().splitlines(keepends=True)
+    older.write_text("".join(line for line in lines if not line.startswith("# calibration")))
+    run("replay", older, "--ledger", tmp_path / "older.db")
+    assert "cameras" not in run("audit", "verify", tmp_path / "older.db").stdout.decode()
 
 
 def test_files_by_name_and_in_their_order(store: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import msgspec
@@ -13,14 +14,18 @@ from tablectl.cards import Card
 from tablectl.config import ConfigFile
 from tablectl.daemon.felt import FeltWatch, settings_of
 from tablectl.errors import ConfigError
+from tablectl.felt import calibration as calibrations
 from tablectl.felt.evidence import File, Kept
 from tablectl.felt.reports import Alive, CameraSays, Happened, Stands
 from tablectl.felt.sighting import Placed, encode
 from tablectl.felt.watching import WatcherDown, WatchingEvent
+from tablectl.ledger import pin as pins
+from tablectl.ledger.verify import verify
 from tablectl.notices import Alert
 from tablectl.observations import Link, decode
 from tablectl.places import BoxPlace
 from tablectl.recording.importers import open_log
+from tablectl.recording.native import pinned_of
 from tests.daemon.lines import configured
 from tests.daemon.test_table import Clock, Running, assert_rebuilds, entries_of, ledgers
 
@@ -41,8 +46,8 @@ source = "virtual:scene.json"
 class Watched:
     """A live table with two cameras, whose watcher is never started: the test says what it reports."""
 
-    def __init__(self, folder: Path) -> None:
-        self.file: ConfigFile = configured(folder, more=FELT)
+    def __init__(self, folder: Path, felt: str = FELT) -> None:
+        self.file: ConfigFile = configured(folder, more=felt)
         self.running = Running(self.file, Clock())
         self.log: list[str] = []
         self.put: list[WatchingEvent] = []
@@ -114,6 +119,45 @@ def test_a_watcher_that_ends_takes_the_cameras_with_it_until_they_are_back(table
     assert [link for link, _ in table.links()] == ["up", "down", "up"]
     assert "code -9" in table.links()[1][1]
     assert table.log == ["the watcher of the felt has ended: it ended with code -9"]
+
+
+def test_the_calibration_is_pinned_and_again_when_the_watcher_has_read_another(tmp_path: Path) -> None:
+    folder = tmp_path / "t07"
+    copytree(calibrations.find("es-two"), folder)
+    table = Watched(tmp_path, FELT.replace("es-two", str(folder)))
+    first, cameras = calibrations.load(folder).digest, [says(camera, "back", "opened") for camera in ("left", "right")]
+    table.take(*cameras)
+    (folder / "layout.toml").write_text((folder / "layout.toml").read_text() + "# measured again\n")
+    second = calibrations.load(folder).digest
+    table.take(says("left", "dark", "the lights are out"), says("left", "back", "opened"))
+    table.take(WatcherDown(0, "it ended with code -9"), *cameras)
+    table.take(WatcherDown(0, "it ended with code -9"), *cameras)
+    (path,) = table.file.beside("store/recordings").glob("*.rec")
+    table.running.stop()
+    pinned = [pins.decode(entry.body) for entry in table.entries("pin")]
+    assert [pin.calibration for pin in pinned] == [pins.Pinned("t07", first), pins.Pinned("t07", second)]
+    assert pinned_of(open_log(path).header) == (pins.Pinned("t07", first), None)
+    (ledger,) = ledgers(table.file)
+    found = verify(ledger)
+    assert found.whole
+    assert [one.calibration for one in found.calibrated] == [pin.calibration for pin in pinned]
+    down = next(entry.seq for entry in table.entries("observation") if b"code -9" in entry.body)
+    assert found.calibrated[1].entry > down, "the watcher that was there had read the first"
+    assert_rebuilds(table.file)
+
+
+def test_a_deck_that_is_enrolled_is_pinned_when_the_table_starts_again(tmp_path: Path) -> None:
+    folder = tmp_path / "t07"
+    copytree(calibrations.find("es-two"), folder)
+    table = Watched(tmp_path, FELT.replace("es-two", str(folder)))
+    table.running.stop()
+    (folder / "deck.toml").write_text('cards = ["AS"]\n')
+    again = Running(table.file, table.running.clock)
+    again.stop()
+    pinned = [pins.decode(entry.body) for entry in table.entries("pin")]
+    found = calibrations.digests(folder)
+    assert [pin.deck for pin in pinned] == [None, pins.Pinned("deck", found.deck)]
+    assert pinned[1].calibration == pins.Pinned("t07", found.all)
 
 
 def test_what_was_tracked_is_recorded_and_that_it_lives_is_not(table: Watched) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tablectl.errors import ConfigError
 from tablectl.felt import calibration as calibrations
-from tablectl.felt.calibration import Calibration, load, names
+from tablectl.felt.calibration import Calibration, digests, load, names
 from tablectl.felt.half_circle import half_circle, to_toml
 from tablectl.felt.layout import Points, read_layout
 from tablectl.felt.lens import Lens
@@ -372,6 +372,23 @@ def test_the_digest_pins_every_file(tmp_path: Path) -> None:
         after = load(folder).digest
         assert after != before
         before = after
+    assert digests(folder) == (folder.name, before, None), "a ledger pins what is told here"
+
+
+def test_the_digest_of_an_enrolled_deck_is_of_its_files_alone(tmp_path: Path) -> None:
+    folder = copied("fr-two", tmp_path)
+    (folder / "deck.toml").write_text('cards = ["AS"]\n')
+    (folder / "deck").mkdir()
+    (folder / "deck" / "AS.png").write_bytes(b"a corner")
+    first = digests(folder)
+    (folder / "layout.toml").write_text((folder / "layout.toml").read_text() + "# changed\n")
+    moved = digests(folder)
+    assert moved.all != first.all
+    assert moved.deck == first.deck is not None
+    (folder / "deck" / "AS.png").write_bytes(b"another corner")
+    again = digests(folder)
+    assert again.deck not in (None, first.deck)
+    assert again.all != moved.all
 
 
 def test_a_name_that_is_none(tmp_path: Path) -> None:

@@ -43,6 +43,16 @@ def test_the_same_facts_are_the_same_bytes_whatever_the_order_they_were_given_in
     assert pins.decode(pins.encode(PIN)) == PIN
 
 
+def test_what_the_cameras_measured_by_is_pinned_and_a_table_without_has_the_bytes_it_always_had() -> None:
+    assert b"calibration" not in pins.encode(PIN)
+    assert b"deck" not in pins.encode(PIN)
+    seeing = msgspec.structs.replace(PIN, calibration=Pinned("t07", "12" * 32), deck=Pinned("deck", "34" * 32))
+    body = pins.encode(seeing)
+    assert pins.decode(body) == seeing
+    other = msgspec.structs.replace(seeing, calibration=Pinned("t07", "56" * 32))
+    assert len({pins.session(pins.encode(pin)) for pin in (PIN, seeing, other)}) == 3
+
+
 def test_a_pin_of_another_form_is_not_read() -> None:
     with pytest.raises(msgspec.DecodeError):
         pins.decode(pins.encode(PIN).replace(b'"pin":1', b'"pin":2'))
