@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from tablectl.cli.asked import asked_to_stop
-from tablectl.cli.session import Session
+from tablectl.cli.session import RULED, Session
 from tablectl.game.table import Table
 from tablectl.instants import from_micros, to_micros
 from tablectl.mqtt.commands import Commands
@@ -65,7 +65,7 @@ class Listening:
         self._commands.answer(order, response)
 
     def _feed(self, observation: Observation) -> Sequence[bytes]:
-        lines = self._session.take(Seen("MQTT", observation))
+        lines = self._session.take(Seen(RULED, observation))
         self._session.commit()
         sys.stdout.flush()
         return lines

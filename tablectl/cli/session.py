@@ -9,6 +9,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,10 +20,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tablectl.cli.feeding import Feeding
 from tablectl.errors import BrokerError, LedgerError
-from tablectl.game.table import Table
+from tablectl.fusion import Fusion
+from tablectl.game.table import Due, Table
 from tablectl.game.view import encode as encode_view
 from tablectl.ledger.pin import Pin
-from tablectl.ledger.reader import Reader
+from tablectl.ledger.reader import Entry, Reader
 from tablectl.ledger.refold import all_entries, refold
 from tablectl.ledger.store import Ledger
 from tablectl.mqtt.address import Address
@@ -32,18 +35,21 @@ from tablectl.observations import decode as decode_observation
 from tablectl.observations import encode as encode_observation
 from tablectl.recording.sources import Seen
 
-__all__ = ["BATCH", "Session", "with_bar"]
+__all__ = ["BATCH", "RULED", "Session", "with_bar"]
 
 BATCH = 500
 """Observations in one commit, at full speed."""
+RULED = "MQTT"
+"""Where an observation was read that is none of the stream's."""
 
 
 class Session:
     """A table, its ledger (None: none is kept), and its publisher. A context manager: leaving it commits what was seen.
 
     `resume` goes on with the ledger of a replay that was cut: the table is folded again from it, and what it holds of the stream
-    is passed over. `patience` is how many seconds the broker has to answer at the beginning, and to take what is untold at the
-    end.
+    is passed over. `fusion` is the stream's, which asks the table what is due: it is answered as the table stood where the stream
+    is, also while that is passed over. `patience` is how many seconds the broker has to answer at the beginning, and to take what
+    is untold at the end.
     """
 
     def __init__(
@@ -63,6 +69,7 @@ class Session:
         self._path = ledger
         self._resume = resume
         self._known: _Known | None = None
+        self.fusion = Fusion(self._due)
         self._broker = broker
         self._batch = batch
         self._patience = patience
@@ -93,8 +100,9 @@ class Session:
                 self._ledger = stack.enter_context(ledger)
                 if self._resume:
                     reader = stack.enter_context(Reader(path))
+                    fresh = partial(Table, self._table.house, supervisors=self._table.supervisors)
                     refold(reader, self._table)
-                    self._known = _Known(reader)
+                    self._known = _Known(reader, fresh, self.fusion)
             if path is not None and self._broker is not None:
                 self._publisher = stack.enter_context(Publisher(path, self._broker))
                 self._publisher.wait_online(min(self._patience, 10.0))
@@ -118,7 +126,7 @@ class Session:
         Of a replay that goes on: none, and nothing is fed, while the ledger knows the observation. Raises `LedgerError` when it
         knows another one.
         """
-        if self._known is not None:
+        if self._known is not None and seen.where != RULED:  # who rules meanwhile rules where the ledger ends
             if self._known.has(seen):
                 return []
             self._known = None
@@ -130,6 +138,10 @@ class Session:
         if self._uncommitted >= self._batch:
             self.commit()
         return lines
+
+    def _due(self) -> Due:
+        """What is due where the stream is."""
+        return (self._table if self._known is None else self._known.table()).due()
 
     def finish(self) -> None:
         """Commit the rest, and wait until the broker has all of it. Raises `BrokerError` when it does not take it in time."""
@@ -162,18 +174,48 @@ class Session:
 class _Known:
     """The observations that a ledger holds, met again in a stream. What was ruled over MQTT stands between them."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._left = (entry for entry in all_entries(reader) if entry.kind == "observation")
+    def __init__(self, reader: Reader, fresh: Callable[[], Table], fusion: Fusion) -> None:
+        self._reader = reader
+        self._left = self._observations(0, reader.last())
+        self._met = 0
+        self._fresh = fresh
+        self._table: Table | None = None
+        self._fusion = fusion
         self._where = str(reader.path)
 
+    def _observations(self, after: int, last: int) -> Iterator[Entry]:
+        entries = takewhile(lambda entry: entry.seq <= last, all_entries(self._reader, after))
+        return (entry for entry in entries if entry.kind == "observation")
+
+    def table(self) -> Table:
+        """The table as it stood where the stream is. It is folded from the first question on: without a camera nobody asks."""
+        if self._table is None:
+            self._table = self._fresh()
+            for entry in self._observations(0, self._met):
+                self._table.feed(decode_observation(entry.body))
+        return self._table
+
     def has(self, seen: Seen) -> bool:
-        """Whether the ledger holds this one next; False when it has ended. Raises `LedgerError` when it holds another."""
+        """Whether the ledger holds this one next; False when it has ended. Raises `LedgerError` when it holds another.
+
+        Raises it also for a ruling over MQTT where a camera was: among what the felt showed, its place is not known.
+        """
         body = encode_observation(seen.observation)
         for entry in self._left:
+            self._met = entry.seq
+            observation = decode_observation(entry.body)
+            if self._table is not None:
+                self._table.feed(observation)
             if entry.body == body:
                 return True
-            if not isinstance(decode_observation(entry.body), Ack | Ruling):
+            if not isinstance(observation, Ack | Ruling):
                 raise LedgerError(f"entry {entry.seq} is not what the recording has there ({seen.where})", where=self._where)
+            if not self._fusion.is_idle:
+                raise LedgerError(
+                    f"entry {entry.seq} came over MQTT while a camera saw the felt, and so cannot be gone on with: "
+                    "replay the recording into a new ledger",
+                    where=self._where,
+                )
         return False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -16,9 +17,15 @@ from tablectl.instants import from_micros, to_micros
 from tablectl.ledger.pin import Pin, Pinned, TableName
 from tablectl.ledger.reader import Entry
 from tablectl.observations import Observation, decode
+from tablectl.recording.day import rest_of
+from tablectl.recording.fusing import fused
 from tablectl.recording.sources import Seen
 from tests.cli.samples import ES, notices, of_kind, read_ledger, run, start
 from tests.cli.test_replay import wait_for_entries
+from tests.daemon.lines import configured
+from tests.daemon.test_felt import Spied, feed, inputs
+from tests.daemon.test_table import Clock, Running
+from tests.felt.scripted import BEGINS
 
 ROUNDS = Path(__file__).resolve().parents[1] / "irregularities"
 NOON = to_micros("2026-11-30T12:00:00Z")
@@ -82,6 +89,42 @@ def test_a_session_cut_twice_goes_on_twice(tmp_path: Path) -> None:
     printed = played("fr", seen[:40], ledger) + played("fr", seen[:90], ledger, resume=True)
     assert printed + played("fr", seen, ledger, resume=True) == whole
     assert played("fr", seen, ledger, resume=True) == []
+
+
+def watched(folder: Path) -> Path:
+    """The recording of a live table with a camera, which has seen two rounds."""
+    session = Spied(seed=4, rounds=2)
+    session.all()
+    running = Running(configured(folder), Clock(BEGINS))
+    feed(running, list(inputs(session)))
+    running.stop()
+    (path,) = running.file.beside("store/recordings").glob("*.rec")
+    return path
+
+
+def replayed(recording: Path, ledger: Path, *, most: int | None = None, resume: bool = False) -> list[bytes]:
+    """What a replay of a watched day prints, which is cut after so many observations."""
+    printed: list[bytes] = []
+    table = Table(rules.load("es").house)
+    with Session(table, pin("es"), ledger=ledger, resume=resume, batch=3, write=printed.append) as session:
+        found = (seen for seen in fused(session.fusion, rest_of(recording, {})) if isinstance(seen, Seen))
+        for seen in islice(found, most):
+            session.take(seen)
+    return printed
+
+
+def test_what_a_camera_saw_is_fused_as_if_the_replay_had_not_been_cut(tmp_path: Path) -> None:
+    """What shoe and felt give depends on the table as it stood, which at every cut is another than at the end."""
+    recording = watched(tmp_path)
+    whole = replayed(recording, tmp_path / "whole")
+    entries = kept(tmp_path / "whole")
+    seen = sum(entry.kind == "observation" for entry in entries)
+    assert sum(b'"felt"' in entry.body for entry in entries if entry.kind == "observation") > 10
+    for cut in range(1, seen, seen // 7):
+        ledger = tmp_path / f"cut-{cut}"
+        before = replayed(recording, ledger, most=cut)
+        assert before + replayed(recording, ledger, resume=True) == whole, cut
+        assert kept(ledger) == entries, cut
 
 
 def test_open_alerts_survive_the_cut(tmp_path: Path) -> None:
