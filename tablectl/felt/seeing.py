@@ -2,8 +2,8 @@
 
 Each place (a box, the dealer's) is a patch of the felt, cut out straight at 2 px/mm from a camera's picture. A coarse picture of
 it tells whether anything moves there, and whether it is as it was when it was read last. A place that has changed and is still is
-read `READINGS` times, so that following has readings of its own to vote on, and now and then after that. Where something moves
-nothing is read: all of that place is covered.
+read `READINGS` times where it has changed, so that following has readings of its own to vote on, and now and then after that as a
+whole. Where something moves nothing is read: all of that place is covered.
 
 What lies on the cloth and is not its colour, and is no card that was read, covers what is under it: hands, sleeves, chips.
 """
@@ -22,7 +22,8 @@ from tablectl.cards import Card
 from tablectl.felt.calibration import Calibration
 from tablectl.felt.layout import Marker, Place, Points, StakeCircle
 from tablectl.felt.networks import Eyes, eyes
-from tablectl.felt.read import Seen, read_picture
+from tablectl.felt.read import Seen
+from tablectl.felt.rereading import CELL, Rereading, cells_of
 from tablectl.felt.sighting import SeenCard, SeenStake, Sighting
 from tablectl.felt.view import Picture, Region, View, cut
 
@@ -96,13 +97,15 @@ class _Spot:
         self.bare = self._bare(view, area, markers)
         """Where in it bare cloth would be seen: 1 in the place itself, 0 around it, on markers and beyond the picture."""
         self._window = region.window
-        step = max(1, round(float(view.density(area.mean(axis=0))[0]) / COARSE))
-        self._coarse = (max(2, region.mask.shape[1] // step), max(2, region.mask.shape[0] // step))
+        step = max(1, round(float(view.density(area.mean(axis=0))[0]) / COARSE / 4))
+        self._coarse = (max(2, region.mask.shape[1] // (4 * step)), max(2, region.mask.shape[0] // (4 * step)))
+        self._few = (self._coarse[0] * step, self._coarse[1] * step)
         self._mask = np.asarray(cv2.resize(region.mask, self._coarse, interpolation=cv2.INTER_AREA), np.uint8)
         self._mask = np.asarray(cv2.threshold(self._mask, 1, 255, cv2.THRESH_BINARY)[1], np.uint8)
         self.outline = tuple((float(x), float(y)) for x, y in area)
         self.before: Picture | None = None
         self.read: Picture | None = None
+        self.reading = Rereading()
         self.readings = 0
         self.restless = 0
         self.fresh = False
@@ -122,8 +125,9 @@ class _Spot:
 
     def coarse(self, picture: Picture) -> Picture:
         """The place, coarse, and nothing around it."""
-        part = np.ascontiguousarray(self._window.of(picture)[::4, ::4])  # the means of few pixels have little noise too
-        small = cv2.resize(part, self._coarse, interpolation=cv2.INTER_AREA)
+        # The means of few pixels have little noise too.
+        few = cv2.resize(self._window.of(picture), self._few, interpolation=cv2.INTER_NEAREST)
+        small = cv2.resize(few, self._coarse, interpolation=cv2.INTER_AREA)
         return np.asarray(cv2.bitwise_and(small, small, mask=self._mask), np.uint8)
 
 
@@ -156,9 +160,9 @@ class _Circle:
 
     def _judged(self, patch: Picture) -> SeenStake | None:
         """What is not the colour of the cloth around the circle stands in it."""
-        parts = _parts(patch)
-        cloth = np.median(parts[self._around], axis=0)
-        strange = np.abs(parts - cloth).max(axis=2) > UNLIKE
+        red, green = _parts(patch)
+        cloth = float(np.median(red[self._around])), float(np.median(green[self._around]))
+        strange = _unlike(red, green, cloth)
         if float(np.mean(strange[self._around])) > 0.4:
             return None  # a hand or an arm lies over it
         if float(np.mean(strange[self._inside])) < 0.08:
@@ -183,7 +187,7 @@ class Seeing:
         circles = [_Circle(view, stake) for stake in calibration.layout.stakes for view in calibration.views.values()]
         best = {circle.stake.box: circle for circle in sorted(circles, key=lambda circle: circle.share)}
         self._stakes = [circle for circle in best.values() if circle.share >= SHARE]
-        self._cloth: dict[str, NDArray[np.float32]] = {}
+        self._cloth: dict[str, tuple[float, float]] = {}
         self.read = 0
         """Places that were read, in all."""
 
@@ -211,6 +215,8 @@ class Seeing:
         moves = spot.before is None or _differ(coarse, spot.before)
         spot.before = coarse
         if spot.read is None or _differ(coarse, spot.read):
+            if spot.readings == 0:
+                spot.reading.begin()
             spot.read, spot.readings, spot.fresh = coarse, READINGS, False
         spot.restless = spot.restless + 1 if moves else 0
         if moves and spot.restless % RESTLESS:
@@ -218,15 +224,17 @@ class Seeing:
         if self._left == 0 or (spot.readings == 0 and at < spot.due):
             return spot.fresh
         self._left -= 1
+        whole = spot.readings == 0
         spot.readings, spot.fresh = max(0, spot.readings - 1), True
         spot.due = at + AGAIN
         patch = cut(picture, *spot.fine)
-        found = read_picture(patch, SCALE, self._network)
+        cells = cells_of(patch)
+        found = spot.reading.read(patch, cells, self._network, whole=whole)
         self.read += 1
         if not found:
             spot.readings = min(spot.readings, 1)  # nothing to vote on
         spot.cards = _once(card for card in (self._card(spot, one) for one in found) if card is not None)
-        spot.covered = self._strange(spot, patch, found)
+        spot.covered = self._strange(spot, cells, found)
         return True
 
     def _card(self, spot: _Spot, seen: Seen) -> SeenCard | None:
@@ -242,19 +250,18 @@ class Seeing:
         polygon = tuple((float(px), float(py)) for px, py in corners)
         return SeenCard(seen.card, seen.confidence, (x, y), angle, polygon)
 
-    def _strange(self, spot: _Spot, patch: Picture, found: list[Seen]) -> tuple[tuple[tuple[float, float], ...], ...]:
+    def _strange(self, spot: _Spot, cells: Picture, found: list[Seen]) -> tuple[tuple[tuple[float, float], ...], ...]:
         """Outlines of what is neither cloth nor a card that was found."""
-        small = np.asarray(cv2.resize(patch, None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA), np.uint8)
-        parts = _parts(small)
+        red, green = _parts(cells)
         if spot.camera not in self._cloth:
-            self._cloth[spot.camera] = np.median(parts.reshape(-1, 2), axis=0).astype(np.float32)
-        strange = (np.abs(parts - self._cloth[spot.camera]).max(axis=2) > UNLIKE).astype(np.uint8)
-        strange *= cv2.resize(spot.bare, (strange.shape[1], strange.shape[0]), interpolation=cv2.INTER_NEAREST)
+            self._cloth[spot.camera] = float(np.median(red)), float(np.median(green))
+        bare = cv2.resize(spot.bare, (cells.shape[1], cells.shape[0]), interpolation=cv2.INTER_NEAREST)
+        strange = np.asarray(bare * _unlike(red, green, self._cloth[spot.camera]), np.uint8)
         for card in found:
-            cv2.fillConvexPoly(strange, np.round(np.array(card.polygon) / 4).astype(np.int32), (0,))
+            cv2.fillConvexPoly(strange, np.round(np.array(card.polygon) / CELL).astype(np.int32), (0,))
         strange = np.asarray(cv2.morphologyEx(strange, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8)), np.uint8)
         contours, _ = cv2.findContours(strange, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
-        scale = SCALE / 4
+        scale = SCALE / CELL
         large = [contour for contour in contours if cv2.contourArea(contour) / scale**2 >= LEAST]
         made = []
         for contour in large:
@@ -297,8 +304,13 @@ def _differ(one: Picture, other: Picture, pixels: int = PIXELS) -> bool:
     return sum(cv2.sumElems(far)[:3]) >= pixels  # a pixel counts in each colour in which it differs
 
 
-def _parts(picture: Picture) -> NDArray[np.float32]:
-    """What part of each pixel is red and green: nearly the same in the light and in the shade."""
-    whole = picture.astype(np.float32) + 4.0
-    total = whole.sum(axis=2)
-    return np.stack([whole[..., 2] / total, whole[..., 1] / total], axis=2)
+def _parts(picture: Picture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """What part of each pixel is red, and what green: nearly the same in the light and in the shade."""
+    blue, green, red = (plane.astype(np.float32) + 4 for plane in cv2.split(picture))
+    total = blue + green + red
+    return red / total, green / total
+
+
+def _unlike(red: NDArray[np.float32], green: NDArray[np.float32], cloth: tuple[float, float]) -> NDArray[np.bool_]:
+    """Which pixels have not the cloth's parts of red and green."""
+    return np.asarray(np.maximum(np.abs(red - cloth[0]), np.abs(green - cloth[1])) > UNLIKE, np.bool_)
