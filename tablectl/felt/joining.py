@@ -14,18 +14,23 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card
 from tablectl.felt.find import Corner
+from tablectl.felt.inset import CARD, TOP, DeckShape, Inset, Shown
 
-__all__ = ["CARD", "Joined", "join"]
+__all__ = ["Joined", "join", "learnt"]
 
-CARD = (63.0, 88.0)  # mm
-TOP = 4.0  # mm from a card's upper edge to its index
 ACROSS = 52.0  # mm from the middle of an index to that of the other end, across the card
 USUAL = 16.0  # mm: the height of an index, where nothing better is known
-SIDE = 2.2  # mm from a card's side to its index
+NARROW = 0.4  # its width for its height, the same
 # mm between the middles of the two indices of one end, of a deck with four. The cards of a fan lie nearer, those side by side
 # further apart: a card is 57 to 63.5 wide.
 APART = (33.0, 57.0)
 ASKEW = 14.0  # degrees by which two indices of one end or side may stand out of line
+# Degrees by which an index alone is wrong about up, as a rule, and by which the cards of a hand are turned against each other;
+# cards further apart than a hand's, or turned more than a hand's, say nothing of each other.
+WRONG_ABOUT_UP = 5.0
+TURNED = 3.0
+HAND = 75.0  # mm
+ALIKE = 15.0  # degrees
 
 
 class Joined(NamedTuple):
@@ -68,22 +73,60 @@ class _Where(NamedTuple):
     scale: float
 
 
-def join(told: list[tuple[Corner, Card]], unsure: list[Corner], px_per_mm: float | None) -> list[Joined]:
-    """Cards out of corners that were told, and `??` out of those that were not and are no other end of a told card."""
-    groups = _grouped(told, unsure, px_per_mm)
-    high = _index_height(groups, px_per_mm)
+def join(
+    told: list[tuple[Corner, Card]], unsure: list[Corner], px_per_mm: float | None, shape: DeckShape | None = None
+) -> list[Joined]:
+    """Cards out of corners that were told, and `??` out of those that were not and are no other end of a told card.
+
+    `shape` is what this deck has shown so far, where the scale is known: see `learnt`.
+    """
+    shape = shape if shape is not None and px_per_mm is not None else DeckShape()
+    groups = _grouped(told, unsure, px_per_mm, shape.four)
+    high, wide = _index_size(groups, px_per_mm)
+    shape = shape.after([shown for group in groups if (shown := _shown(told[group.places[0]][1], group, px_per_mm)) is not None])
+    inset = shape.inset(high, wide)
+    four = shape.four if shape.four is not None else _has_four(groups)
     made = [
         Joined(told[group.places[0]][1], tuple(group.places), tuple(group.corners), _rectangle(*where))
-        for group, where in zip(groups, _lying(groups, high, px_per_mm), strict=True)
+        for group, where in zip(groups, _lying(groups, inset, four, high, px_per_mm), strict=True)
     ]
-    four = _has_four(groups)
     for corner in unsure:
         if any(_opposite(corner, other, px_per_mm) is not None for other, _ in told) or any(_in(corner, known) for known in made):
             continue
         if four and px_per_mm is not None and any(_along(corner, other, px_per_mm) is not None for other, _ in told):
             continue
-        made.append(Joined(Card.UNREAD, (), (corner,), _rectangle(*_by_one(corner, high, px_per_mm))))
+        made.append(Joined(Card.UNREAD, (), (corner,), _rectangle(*_by_one(corner, corner.up, inset, high, px_per_mm))))
     return made
+
+
+def learnt(shape: DeckShape, cards: list[tuple[Card, tuple[Corner, ...]]], px_per_mm: float) -> DeckShape:
+    """What is known of a deck when these of its cards were seen, too, by the indices that `join` found to be theirs."""
+    new = []
+    for card, corners in cards:
+        fit = _fit(corners[0], corners[1], px_per_mm, px_per_mm) if len(corners) > 1 and card is not Card.UNREAD else None
+        if fit is not None and (shown := _shown(card, _Group([], list(corners), fit.way), px_per_mm)) is not None:
+            new.append(shown)
+    return shape.after(new)
+
+
+def _shown(card: Card, group: _Group, px_per_mm: float | None) -> Shown | None:
+    """What a card says of its deck; None: it shows one index."""
+    if group.way is None:
+        return None
+    one, other = group.corners[:2]
+    if px_per_mm is None and group.way != "ends":
+        return None
+    scale = px_per_mm or _scale(one, other)
+    far = np.array([one.x - other.x, one.y - other.y]) / 2 / scale
+    half = float(np.hypot(*far))
+    four = group.way != "ends" or len(group.corners) > 2
+    if group.way == "beside":
+        return Shown(card, half, None, four)
+    if group.way == "along":
+        return Shown(card, None, half, four)
+    up = np.array(one.up) - np.array(other.up)
+    up /= max(float(np.hypot(*up)), 1e-9)
+    return Shown(card, abs(float(far[1] * up[0] - far[0] * up[1])), float(far @ up), four)
 
 
 def _scale(one: Corner, other: Corner) -> float:
@@ -101,9 +144,13 @@ def _scale(one: Corner, other: Corner) -> float:
 def _upright(one: Corner, other: Corner, scale: float) -> NDArray[np.float64]:
     """The unit vector up the card of which these are the upper left and the lower right end."""
     below = CARD[1] - 2 * TOP - (one.height + other.height) / 2 / scale
+    return _turned_from_diagonal(one, other, float(np.arctan2(ACROSS, max(below, 1.0))))
+
+
+def _turned_from_diagonal(one: Corner, other: Corner, angle: float) -> NDArray[np.float64]:
+    """The unit vector up a card whose diagonal, from one end to the other, stands so to its sides (radians)."""
     back = np.array([one.x - other.x, one.y - other.y])
     back /= max(float(np.hypot(*back)), 1e-9)
-    angle = np.arctan2(ACROSS, max(below, 1.0))  # of the diagonal, from the card's side
     cos, sin = np.cos(angle), np.sin(angle)
     return np.array([back[0] * cos - back[1] * sin, back[0] * sin + back[1] * cos])
 
@@ -184,7 +231,7 @@ def _between(one: Corner, other: Corner, corner: Corner) -> bool:
     return upright and 0.1 < float(far @ to) / square < 0.9 and beyond < one.height / 2
 
 
-def _grouped(told: list[tuple[Corner, Card]], unsure: list[Corner], px_per_mm: float | None) -> list[_Group]:
+def _grouped(told: list[tuple[Corner, Card]], unsure: list[Corner], px_per_mm: float | None, four: bool | None) -> list[_Group]:
     """Corners by card: the best pairs first, and each corner in one card. A deck with four indices has up to four a card.
 
     What joins a card must fit with all that it has: two like cards that overlap have two indices in line as well, but no third.
@@ -197,6 +244,8 @@ def _grouped(told: list[tuple[Corner, Card]], unsure: list[Corner], px_per_mm: f
         ends = [(told[i][0], told[j][0]) for i, j in alike]
         scales = [_scale(one, other) for one, other in ends if _opposite(one, other, None) is not None]
         scale = float(np.median(scales)) if scales else None
+    if four is False:
+        scale = None
     every = [corner for corner, _ in told] + unsure
     fits: dict[tuple[int, int], _Fit] = {}
     for i, j in alike:
@@ -224,8 +273,9 @@ def _has_four(groups: list[_Group]) -> bool:
     return any(group.way not in (None, "ends") for group in groups)
 
 
-def _index_height(groups: list[_Group], px_per_mm: float | None) -> float:
-    """The height of this deck's index in mm: from the cards that show both ends, else the usual."""
+def _index_size(groups: list[_Group], px_per_mm: float | None) -> tuple[float, float]:
+    """Height and width of this deck's index in mm: without a scale from the cards that show both ends, else the usual."""
+    shapes = [corner.width / corner.height for group in groups for corner in group.corners]
     if px_per_mm is not None:
         heights = [corner.height / px_per_mm for group in groups for corner in group.corners]
     else:
@@ -234,10 +284,11 @@ def _index_height(groups: list[_Group], px_per_mm: float | None) -> float:
             if group.way in ("ends", "counter"):
                 one, other = group.corners[:2]
                 heights.append((one.height + other.height) / 2 / _scale(one, other))
-    return float(np.median(heights)) if heights else USUAL
+    height = float(np.median(heights)) if heights else USUAL
+    return height, height * (float(np.median(shapes)) if shapes else NARROW)
 
 
-def _lying(groups: list[_Group], index_height: float, px_per_mm: float | None) -> list[_Where]:
+def _lying(groups: list[_Group], inset: Inset, four: bool, index_height: float, px_per_mm: float | None) -> list[_Where]:
     """Where the cards lie.
 
     Of a deck with four indices one index, or the two of one side, do not say on which side of them the card lies. What they do
@@ -245,16 +296,18 @@ def _lying(groups: list[_Group], index_height: float, px_per_mm: float | None) -
     """
     lying: dict[int, _Where] = {}
     either: dict[int, tuple[_Where, _Where]] = {}
-    four = _has_four(groups)
+    known = [_by_two(group, inset, index_height, px_per_mm) for group in groups]
+    said = [(np.array(group.corners[0].up) if where is None else where.up) for group, where in zip(groups, known, strict=True)]
     for place, group in enumerate(groups):
-        where = _by_two(group, index_height, px_per_mm)
+        where = known[place]
         if where is None:
-            where = _by_side(group, index_height, px_per_mm) if group.way else _by_one(group.corners[0], index_height, px_per_mm)
-            if four:
-                at = np.mean([(corner.x, corner.y) for corner in group.corners], axis=0)
-                across = np.array([-where.up[1], where.up[0]])
-                either[place] = where, where._replace(middle=where.middle - 2 * across * float(across @ (where.middle - at)))
-                continue
+            scale = px_per_mm or group.corners[0].height / index_height
+            where = _by_one(group.corners[0], _up_in_hand(place, groups, said, scale), inset, index_height, px_per_mm)
+        if four and group.way in (None, "along"):
+            at = np.mean([(corner.x, corner.y) for corner in group.corners], axis=0)
+            across = np.array([-where.up[1], where.up[0]])
+            either[place] = where, where._replace(middle=where.middle - 2 * across * float(across @ (where.middle - at)))
+            continue
         lying[place] = where
     while either:
         near = [
@@ -268,44 +321,56 @@ def _lying(groups: list[_Group], index_height: float, px_per_mm: float | None) -
     return [lying[place] for place in range(len(groups))]
 
 
-def _by_two(group: _Group, index_height: float, px_per_mm: float | None) -> _Where | None:
-    """Where a card lies by its first two corners; None where they do not say."""
-    if group.way is None or group.way == "along":
+def _up_in_hand(place: int, groups: list[_Group], said: list[NDArray[np.float64]], scale: float) -> tuple[float, float]:
+    """The unit vector up a card that shows one index: what that says, and what the cards beside it in a hand say of theirs."""
+    one, up = groups[place].corners[0], said[place]
+    trust = told = 0.0
+    for other, group in enumerate(groups):
+        if other == place or min(np.hypot(one.x - corner.x, one.y - corner.y) for corner in group.corners) > HAND * scale:
+            continue
+        turned = float(np.rad2deg(np.arctan2(up[0] * said[other][1] - up[1] * said[other][0], up @ said[other])))
+        turned = (turned + 90) % 180 - 90
+        alike = 1 - (turned / ALIKE) ** 2
+        if alike > 0:
+            weight = alike / (TURNED**2 + (WRONG_ABOUT_UP**2 if group.way is None else 0.0))
+            trust, told = trust + weight, told + weight * turned
+    if not trust:
+        return one.up
+    beside = 1 / (TURNED**2 + 1 / trust)
+    angle = np.deg2rad(told / trust * beside / (beside + 1 / WRONG_ABOUT_UP**2))
+    cos, sin = float(np.cos(angle)), float(np.sin(angle))
+    return one.up[0] * cos - one.up[1] * sin, one.up[0] * sin + one.up[1] * cos
+
+
+def _by_two(group: _Group, inset: Inset, index_height: float, px_per_mm: float | None) -> _Where | None:
+    """Where a card lies by its first two corners; None where it has one. By those of one side it is taken for the left one."""
+    if group.way is None:
         return None
     one, other = group.corners[:2]
     middle = np.array([one.x + other.x, one.y + other.y]) / 2
-    if group.way == "beside":
+    if group.way in ("beside", "along"):
         scale = px_per_mm or (one.height + other.height) / 2 / index_height
-        far = np.array([other.x - one.x, other.y - one.y])
-        up = np.array([far[1], -far[0]]) / max(float(np.hypot(*far)), 1e-9)
-        up *= 1 if up @ np.array(one.up) > 0 else -1
-        return _Where(middle - up * ((CARD[1] / 2 - TOP) * scale - (one.height + other.height) / 4), up, scale)
-    scale = px_per_mm or _scale(one, other)
+        far = np.array([one.x - other.x, one.y - other.y])
+        far /= max(float(np.hypot(*far)), 1e-9)
+        if group.way == "along":
+            return _Where(middle + np.array([-far[1], far[0]]) * inset.across * scale, far, scale)
+        up = np.array([far[1], -far[0]]) * (1 if far[1] * one.up[0] - far[0] * one.up[1] > 0 else -1)
+        return _Where(middle - up * inset.along * scale, up, scale)
     if group.way == "ends":
-        return _Where(middle, _upright(one, other, scale), scale)
-    return _Where(middle, _upright(_mirrored(one), _mirrored(other), scale) * (-1, 1), scale)
+        return _Where(middle, _up_by_ends(one, other, inset), px_per_mm or _scale(one, other))
+    return _Where(middle, _up_by_ends(_mirrored(one), _mirrored(other), inset) * (-1, 1), px_per_mm or _scale(one, other))
 
 
-def _by_side(group: _Group, index_height: float, px_per_mm: float | None) -> _Where:
-    """The same by the two indices of one side, taken for the left one."""
-    one, other = group.corners[:2]
-    scale = px_per_mm or (one.height + other.height) / 2 / index_height
-    back = np.array([one.x - other.x, one.y - other.y])
-    up = back / max(float(np.hypot(*back)), 1e-9)
-    side = (one.width + other.width) / 4 / scale + SIDE
-    middle = np.array([one.x + other.x, one.y + other.y]) / 2
-    return _Where(middle + np.array([-up[1], up[0]]) * (CARD[0] / 2 - side) * scale, up, scale)
+def _up_by_ends(one: Corner, other: Corner, inset: Inset) -> NDArray[np.float64]:
+    """The unit vector up the card of which these are the upper left and the lower right end."""
+    return _turned_from_diagonal(one, other, float(np.arctan2(inset.across, inset.along)))
 
 
-def _by_one(one: Corner, index_height: float, px_per_mm: float | None) -> _Where:
-    """The same by one index, taken for the upper left one."""
-    up = np.array(one.up)
+def _by_one(one: Corner, up: tuple[float, float], inset: Inset, index_height: float, px_per_mm: float | None) -> _Where:
+    """Where a card lies by one index, taken for the upper left one."""
     scale = px_per_mm or one.height / index_height
-    across = np.array([-up[1], up[0]])
-    side = one.width / scale / 2 + SIDE
-    down = TOP + one.height / scale / 2
-    to = across * (CARD[0] / 2 - side) - up * (CARD[1] / 2 - down)
-    return _Where(np.array([one.x, one.y]) + to * scale, up, scale)
+    to = np.array([-up[1], up[0]]) * inset.across - np.array(up) * inset.along
+    return _Where(np.array([one.x, one.y]) + to * scale, np.array(up), scale)
 
 
 def _rectangle(middle: NDArray[np.float64], up: NDArray[np.float64], scale: float) -> tuple[tuple[float, float], ...]:

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from tablectl.cards import Card
+from tablectl.cards import PACK, Card
 from tablectl.felt.find import Corner
-from tablectl.felt.joining import join
+from tablectl.felt.inset import DeckShape, Inset
+from tablectl.felt.joining import Joined, join, learnt
 
 SCALE = 2.0
 
@@ -113,3 +117,106 @@ def test_two_like_cards_half_upon_each_other_stay_two() -> None:
 def test_the_first_and_fourth_of_a_fan_stay_two_like_cards() -> None:
     upper = [(ends(place * 16.0, 0)[0], card) for place, card in enumerate((Card.D4, Card.SA, Card.HK, Card.D4))]
     assert len(join(upper, [], SCALE)) == 4
+
+
+def whole(card: Card, middle: tuple[float, float], angle: float, inset: Inset, height: float = 16.0) -> list[tuple[Corner, Card]]:
+    """Both ends of a card that lies with its middle at a place in mm, turned clockwise by degrees."""
+    a = np.deg2rad(angle)
+    to = np.array([(np.cos(a), np.sin(a)), (-np.sin(a), np.cos(a))]).T @ (inset.across, inset.along)
+    x, y = middle
+    return [
+        (corner(x - to[0], y - to[1], angle, height), card),
+        (corner(x + to[0], y + to[1], angle + 180, height), card),
+    ]
+
+
+def middle_of(cards: list[Joined], face: Card) -> NDArray[np.float64]:
+    (found,) = (np.array(card.polygon).mean(axis=0) / SCALE for card in cards if card.card is face)
+    return np.asarray(found)
+
+
+insets = st.builds(Inset, st.floats(21.0, 28.0), st.floats(26.0, 36.0))
+
+
+@settings(max_examples=20)
+@given(inset=insets, angles=st.lists(st.floats(0, 360), min_size=12, max_size=12), alone=st.floats(0, 360))
+def test_a_deck_tells_its_inset_and_a_card_with_one_end_lies_where_it_lies_with_both(
+    inset: Inset, angles: list[float], alone: float
+) -> None:
+    shape = DeckShape()
+    for face, angle in zip(PACK, angles, strict=False):
+        (card,) = join(whole(face, (100, 100), angle, inset), [], SCALE, shape)
+        shape = learnt(shape, [(card.card, card.corners)], SCALE)
+    one, other = whole(Card.SA, (70, 90), alone, inset)
+    by_two, by_one, by_other = (join(told, [], SCALE, shape) for told in ([one, other], [one], [other]))
+    assert np.allclose(middle_of(by_two, Card.SA), (70, 90), atol=0.1)
+    assert np.allclose(middle_of(by_one, Card.SA), (70, 90), atol=1.5)
+    assert np.allclose(middle_of(by_other, Card.SA), (70, 90), atol=1.5)
+    assert shape.four is False
+
+
+@pytest.mark.parametrize("px_per_mm", [SCALE, None])
+def test_one_card_with_both_ends_tells_how_far_the_middles_of_the_others_are(px_per_mm: float | None) -> None:
+    inset = Inset(23.0, 28.5)  # large indices on a narrow card: the usual would be 5 mm off
+    lone = whole(Card.D2, (200, 60), 0, inset)[0]
+    cards = join([*whole(Card.CK, (60, 60), 0, inset), lone], [], px_per_mm)
+    assert np.hypot(*(middle_of(cards, Card.D2) - (200, 60))) < 2.0
+    assert np.hypot(*(middle_of(join([lone], [], SCALE), Card.D2) - (200, 60))) > 4.0
+
+
+def test_a_card_is_counted_once_however_often_it_is_seen() -> None:
+    shape = DeckShape()
+    odd = whole(Card.SA, (60, 60), 0, Inset(22.0, 27.0))
+    for _ in range(50):
+        shape = learnt(shape, [(card.card, card.corners) for card in join(odd, [], SCALE)], SCALE)
+    for face in (Card.D2, Card.D3, Card.D4):
+        cards = join(whole(face, (60, 60), 0, Inset(26.0, 33.0)), [], SCALE)
+        shape = learnt(shape, [(card.card, card.corners) for card in cards], SCALE)
+    assert len(shape.shown) == 4
+    assert np.hypot(*shape.inset(16.0, 6.0)) == pytest.approx(np.hypot(26.0, 33.0), abs=0.1)
+
+
+def test_cards_that_show_one_index_teach_nothing() -> None:
+    cards = join([whole(Card.SA, (60, 60), 0, Inset(26.0, 32.0))[0]], [], SCALE)
+    assert learnt(DeckShape(), [(card.card, card.corners) for card in cards], SCALE) == DeckShape()
+
+
+def test_what_an_index_says_of_up_is_weighed_with_what_the_cards_of_its_hand_say() -> None:
+    inset = Inset(26.0, 32.0)
+    hand = [whole(face, (100 + 17 * place, 100), 30, inset) for place, face in enumerate((Card.D2, Card.C7, Card.HQ))]
+    askew, face = hand[1][0]
+    wrong = corner(askew.x / SCALE, askew.y / SCALE, 30 + 9)
+    alone = middle_of(join([(wrong, face)], [], SCALE), face)
+    in_hand = middle_of(join([hand[0][0], (wrong, face), *hand[2]], [], SCALE), face)
+    assert np.hypot(*(alone - (117, 100))) > 5.5
+    assert np.hypot(*(in_hand - (117, 100))) < 3.5
+
+
+@pytest.mark.parametrize("angle", [30.0, 90.0, 150.0])
+def test_a_card_laid_across_its_hand_keeps_its_own_direction(angle: float) -> None:
+    inset = Inset(26.0, 32.0)
+    across = whole(Card.S9, (110, 120), angle, inset)[0]
+    cards = join([*whole(Card.D2, (100, 100), 0, inset), across], [], SCALE)
+    assert np.allclose(middle_of(cards, Card.S9), middle_of(join([across], [], SCALE), Card.S9), atol=1.0)
+
+
+def test_a_deck_known_to_have_two_indices_a_card_has_no_card_with_two_at_one_end() -> None:
+    inset = Inset(25.5, 32.0)
+    like = [whole(Card.H6, (100 + 45 * place, 100), 0, inset)[0] for place in range(2)]
+    shape = DeckShape()
+    assert len(join(like, [], SCALE, shape)) == 1
+    for face in (card for card in PACK[:8]):
+        shape = learnt(shape, [(face, tuple(end for end, _ in whole(face, (0, 0), 0, inset)))], SCALE)
+    assert len(join(like, [], SCALE, shape)) == 2
+
+
+def test_a_deck_known_to_have_four_indices_leaves_the_side_of_a_lone_one_to_the_card_upon_it() -> None:
+    """The right side of a card shows; the card that hides its left lies there, seen by both its ends alone."""
+    shape = DeckShape()
+    for face in PACK[:8]:
+        (card,) = join([(end, face) for end in four_ends(10, 20)], [], SCALE)
+        shape = learnt(shape, [(card.card, card.corners)], SCALE)
+    assert shape.four is True
+    hidden, upon = four_ends(0, 0), four_ends(-17, 0)
+    cards = join([(hidden[1], Card.S5), (upon[0], Card.DK), (upon[3], Card.DK)], [], SCALE, shape)
+    assert np.allclose(middle_of(cards, Card.S5), (31.5, 44), atol=2)
