@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +15,7 @@ import msgspec
 from tablectl.complaints import explain
 from tablectl.errors import ConfigError, HouseError, ProfileError
 
-__all__ = ["MAX_BYTES", "digest", "digest_of", "line_of", "read_toml"]
+__all__ = ["MAX_BYTES", "bytes_of", "digest", "digest_of", "line_of", "read_toml"]
 
 MAX_BYTES = 1 << 20
 """A configuration file larger than this is none of ours."""
@@ -36,6 +38,18 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def bytes_of(path: Path, most: int = MAX_BYTES) -> bytes:
+    """The bytes of an ordinary file, one beyond `most` of them at the most.
+
+    Raises `OSError`, at once also for a pipe or a device: those might keep one waiting for ever.
+    """
+    mode = path.stat().st_mode  # looked at before it is opened, which would wait at a pipe, and may do something to a device
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says what is wrong
+        raise OSError(errno.EINVAL, "it is no ordinary file, but a pipe or a device", str(path))
+    with path.open("rb") as file:
+        return file.read(most + 1)
+
+
 def read_toml(path: Path, kind: type[T], error: type[ConfigError] = ConfigError) -> tuple[T, bytes]:
     """Read a TOML file as `kind` (a msgspec Struct), together with its bytes.
 
@@ -43,8 +57,7 @@ def read_toml(path: Path, kind: type[T], error: type[ConfigError] = ConfigError)
     """
     where = str(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = bytes_of(path)
     except OSError as fault:
         raise error(f"cannot be read: {fault.strerror}", where=where) from None
     if len(data) > MAX_BYTES:

@@ -17,6 +17,7 @@ that is configured to be open takes.
 from __future__ import annotations
 
 import hashlib
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -127,5 +128,7 @@ def _ours_alone(path: Path) -> None:
         mode = path.stat().st_mode
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    if not stat.S_ISREG(mode):
+        raise ConfigError("cannot be read: it is no ordinary file", where=str(path))
     if mode & 0o007:
         raise ConfigError("may be read by everybody on this machine: chmod o= it", where=str(path))

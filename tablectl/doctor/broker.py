@@ -26,6 +26,7 @@ from tablectl.mqtt.client import Lost
 from tablectl.mqtt.credentials import Credentials
 from tablectl.mqtt.judgement import Reply
 from tablectl.mqtt.talk import Talk, open_talk
+from tablectl.settings import bytes_of
 
 __all__ = ["broker"]
 
@@ -83,7 +84,7 @@ def _certificate(found: ConfigFile, path: Path) -> Iterator[Finding]:
     """Whose it is, and for how long."""
     make = "tablectl broker certificate --help"
     try:
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        certificate = x509.load_pem_x509_certificate(bytes_of(path))
     except (OSError, ValueError) as error:
         yield failed("broker", f"{path} cannot be read as a certificate: {error}", make, ConfigError.exit_code)
         return

@@ -16,6 +16,7 @@ from tablectl.felt.capture import Pace
 from tablectl.felt.render import RenderedFelt
 from tablectl.felt.staging import Scene
 from tablectl.felt.view import Picture
+from tablectl.settings import bytes_of
 
 __all__ = ["PREFIX", "VirtualCamera", "read_scene", "scene_file", "write_scene"]
 
@@ -41,7 +42,7 @@ def write_scene(path: Path, scene: Scene) -> None:
 def read_scene(path: Path) -> Scene:
     """The scene that a file says. Raises `DeviceError`."""
     try:
-        return _DECODER.decode(path.read_bytes())
+        return _DECODER.decode(bytes_of(path))
     except (OSError, msgspec.DecodeError) as fault:
         raise DeviceError(f"shows no scene: {fault}", where=str(path)) from None
 

@@ -31,6 +31,7 @@ from tablectl.instants import from_micros, to_micros
 from tablectl.ledger import schema
 from tablectl.ledger.checkpoint import Checkpoint
 from tablectl.ledger.signed_note import Note, of_base64, to_base64
+from tablectl.settings import bytes_of
 
 if TYPE_CHECKING:
     from rfc3161_client import TimeStampResponse, Verifier
@@ -157,7 +158,7 @@ class Authority:
         where = str(certificates)
         library = _library()
         try:
-            found = x509.load_pem_x509_certificates(certificates.read_bytes())
+            found = x509.load_pem_x509_certificates(bytes_of(certificates))
         except OSError as error:
             raise ConfigError(f"cannot be read: {error.strerror}", where=where) from None
         except ValueError:

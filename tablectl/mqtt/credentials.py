@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tablectl.errors import ConfigError
 from tablectl.mqtt.address import Address
+from tablectl.settings import bytes_of
 
 __all__ = ["NONE", "Credentials"]
 
@@ -43,6 +44,8 @@ class Credentials:
                 raise ConfigError("a certificate is shown over TLS only: the broker's address begins with mqtts://")
             return None
         try:
+            if self.authorities is not None:
+                bytes_of(self.authorities)  # a pipe would have us wait
             context = ssl.create_default_context(cafile=self.authorities)
         except OSError as error:
             raise ConfigError(f"cannot be read as certificates: {_why(error)}", where=str(self.authorities)) from error
@@ -90,7 +93,7 @@ NONE = Credentials()
 
 def _readable(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return bytes_of(path)
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from error
 

@@ -181,18 +181,21 @@ def test_no_stdout_at_all_does_no_harm() -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_interrupts(how: signal.Signals) -> None:
-    """`check` says ok for the first house, then waits on a file that does not end."""
+    """`play` says what is due, then waits for more on a standard input that does not end."""
     process = subprocess.Popen(
-        [*TABLECTL, "house", "check", "fr", "/dev/stdin"],
+        [*TABLECTL, "play", "--house", "fr", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     with process:
+        assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith("ok fr")
+        process.stdin.write('{"event":"bet","box":1,"amount":1000}\n')
+        process.stdin.flush()
+        assert "place_bets" in process.stdout.readline()
         process.send_signal(how)
         assert process.wait(timeout=30) == errors.EXIT_INTERRUPTED
         assert process.stderr.read() == "tablectl: interrupted\n"
