@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card, Rank, Suit
 from tablectl.felt.find import Corner, Layer, corners_in, layers
+from tablectl.felt.inset import DeckShape
 from tablectl.felt.joining import join
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.patches import cut, normalised
@@ -121,13 +122,15 @@ def read_picture(picture: Picture, px_per_mm: float | None = None, network: Eyes
     return cards_of(readings, network.tuning.certain, px_per_mm)
 
 
-def cards_of(readings: list[Reading], certain: float, px_per_mm: float | None = None) -> list[Seen]:
+def cards_of(
+    readings: list[Reading], certain: float, px_per_mm: float | None = None, shape: DeckShape | None = None
+) -> list[Seen]:
     """Join readings to cards: certain ones tell their card, what is surely an index but not certain is `??`.
 
-    Two ends of a card that say the same need less confidence each: see `_together`.
+    Two ends of a card that say the same need less confidence each: see `_together`. `shape` is what the deck has shown so far.
     """
     likely = [reading for reading in readings if reading.confidence >= LIKELY]
-    joined = join([(reading.corner, reading.card) for reading in likely], [], px_per_mm)
+    joined = join([(reading.corner, reading.card) for reading in likely], [], px_per_mm, shape)
     told: list[Reading] = []
     confidences: list[float] = []
     unsure = [reading for reading in readings if reading.confidence < LIKELY]
@@ -140,7 +143,7 @@ def cards_of(readings: list[Reading], certain: float, px_per_mm: float | None = 
         else:
             unsure += members
     indices = [reading.corner for reading in unsure if reading.nothing < SURELY_AN_INDEX and reading.corner.heat >= SURELY_FOUND]
-    cards = join([(reading.corner, reading.card) for reading in told], indices, px_per_mm)
+    cards = join([(reading.corner, reading.card) for reading in told], indices, px_per_mm, shape)
     seen = [
         Seen(card.card, round(max((confidences[place] for place in card.places), default=0.0), 4), card.polygon, card.corners)
         for card in cards

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablectl.felt.find import Corner, Layer, corners_in
+from tablectl.felt.inset import DeckShape
 from tablectl.felt.networks import Eyes
 from tablectl.felt.read import SURELY_AN_INDEX, Reading, Seen, cards_of, read_corners
 from tablectl.felt.view import Picture, Window
@@ -60,8 +61,10 @@ class Rereading:
         if self._changed is not None:
             self._changed[:] = 0
 
-    def read(self, patch: Picture, cells: Picture, network: Eyes, *, whole: bool = False) -> list[Seen]:
-        """The cards in a patch, of which `cells` are the cells; `whole` reads all of it."""
+    def read(
+        self, patch: Picture, cells: Picture, network: Eyes, shape: DeckShape | None = None, *, whole: bool = False
+    ) -> list[Seen]:
+        """The cards in a patch, of which `cells` are the cells; `whole` reads all of it. `shape` is what the deck has shown."""
         area, news = Window(0, 0, patch.shape[1], patch.shape[0]), True
         if self._cells is None or self._changed is None:
             self._cells, self._changed = cells.copy(), np.ones(cells.shape[:2], np.uint8)
@@ -75,7 +78,7 @@ class Rereading:
             part.of(self._cells)[:] = part.of(cells)
         self._times = 0 if news else self._times + 1
         self._readings = self._reread(patch, area, network, news=news)
-        return cards_of(self._readings, network.tuning.certain, 2.0)
+        return cards_of(self._readings, network.tuning.certain, 2.0, shape)
 
     def _reread(self, patch: Picture, area: Window, network: Eyes, *, news: bool) -> list[Reading]:
         """The readings of a patch, of which an area is read, those of the warmest indices first. `news`: it has just changed."""

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card
 from tablectl.felt.calibration import Calibration
+from tablectl.felt.inset import DeckShape
+from tablectl.felt.joining import learnt
 from tablectl.felt.layout import Marker, Place, Points, StakeCircle
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen
@@ -178,6 +180,7 @@ class Seeing:
     def __init__(self, calibration: Calibration, network: Eyes | None = None) -> None:
         self.calibration = calibration
         self._network = network or eyes()
+        self._shape = DeckShape()
         self._spots = [
             _Spot(calibration.views[camera], place, calibration.layout.areas[place], region, calibration.layout.markers)
             for camera, places in calibration.regions.items()
@@ -229,7 +232,8 @@ class Seeing:
         spot.due = at + AGAIN
         patch = cut(picture, *spot.fine)
         cells = cells_of(patch)
-        found = spot.reading.read(patch, cells, self._network, whole=whole)
+        found = spot.reading.read(patch, cells, self._network, self._shape, whole=whole)
+        self._shape = learnt(self._shape, [(card.card, card.corners) for card in found], SCALE)
         self.read += 1
         if not found:
             spot.readings = min(spot.readings, 1)  # nothing to vote on
