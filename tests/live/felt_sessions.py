@@ -3,9 +3,9 @@
     python -m tests.live.felt_sessions [--rounds 20] [--house fr] [--two] [--faults 2] [--covered 2] [--unplugged 2]
 
 Hands bring and take the cards, hands and shadows pass, chips stand in the circles. Time goes on at 15 pictures a second; one
-is rendered only where something has changed or the last change is not read through yet, else the last sighting stands. The
-noise of the pictures comes again after `GRAINS` of them, so the networks need not be asked again about what they have seen: an
-index that is unread in a scene stays so until the scene changes, which is harder for following than noise that is always new.
+is rendered only where something has changed, and looked at until every place is read; then the last sighting stands. The noise
+of the pictures is always the same, so what is read of a scene once would be read of it again: an index that is unread stays so
+until the scene changes, which is harder for following than noise that is always new.
 What is dealt, and the mischief, are those of `tests.felt.scripted` and `tests.test_fusion`, whose sightings need no picture.
 """
 
@@ -16,7 +16,7 @@ import itertools
 import sys
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from hashlib import blake2b
 from typing import Any, Literal
@@ -31,7 +31,7 @@ from tablectl.felt.layout import Place as FeltPlace
 from tablectl.felt.looks import look_at
 from tablectl.felt.networks import Eyes
 from tablectl.felt.render import RenderedFelt, plain_deck
-from tablectl.felt.seeing import READINGS, Seeing
+from tablectl.felt.seeing import Seeing
 from tablectl.felt.sighting import Sighting
 from tablectl.felt.staging import Arrangement, Reaching, Shadow, Stack
 from tablectl.felt.staging import Lying as Seen
@@ -50,8 +50,6 @@ __all__ = ["MISCHIEF", "Figures", "Rendered", "covered", "faulty", "plain", "unp
 
 BRINGS = 4
 """Pictures in which the hand is seen that brought a card."""
-GRAINS = 1
-"""Pictures of one scene that differ in their noise; each is read once."""
 REMEMBERED = 400
 """Answers of a network that are kept: one of the finder has some hundred kilobytes."""
 DARK = 8
@@ -87,6 +85,21 @@ def _remembered(known: OrderedDict[bytes, Any], given: Any, ask: Callable[[Any],
     return deepcopy(known[key])  # who asked may write into it
 
 
+class Once(Seeing):
+    """Reads a place once after it has changed: of pictures that are the same to the bit, a second reading says the same."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is no more to be found in the pictures that were looked at last."""
+        return all(spot.fresh for spot in self._spots)
+
+    def look(self, pictures: Mapping[str, Picture], at: int) -> Sighting:
+        found = super().look(pictures, at)
+        for spot in self._spots:
+            spot.readings = 0 if spot.fresh else spot.readings
+        return found
+
+
 class Cameras:
     """The cameras of a calibration over a rendered felt."""
 
@@ -94,7 +107,7 @@ class Cameras:
         self.calibration = load(name)
         layout = self.calibration.layout
         self.felts = {
-            camera: RenderedFelt(layout, seen, plain_deck(deck), grains=GRAINS) for camera, seen in self.calibration.views.items()
+            camera: RenderedFelt(layout, seen, plain_deck(deck), grains=1) for camera, seen in self.calibration.views.items()
         }
         self.eyes = Remembering()
 
@@ -108,7 +121,7 @@ class RenderedScene(Scene):
     def __init__(self, rng: Any, cameras: Cameras, table: Callable[[], Sequence[Stack]]) -> None:
         super().__init__(rng)
         self.cameras = cameras
-        self.seeing = Seeing(cameras.calibration, cameras.eyes)
+        self.seeing = Once(cameras.calibration, cameras.eyes)
         self.arrangement = Arrangement(cameras.calibration.layout, seed=rng.randrange(10**6))
         self.passing = True
         self.covered = False
@@ -120,32 +133,31 @@ class RenderedScene(Scene):
         self._brings: list[tuple[int, Seen]] = []
         self._shadow: tuple[int, Shadow] | None = None
         self._shown: Shown | None = None
+        self._pictures: dict[str, Picture] = {}
         self._last = Sighting(0)
-        self._quiet = self._read = 0
 
     def lay(self, card: Any, place: Place, *, across: bool = False) -> Lying:
         lying = super().lay(card, place, across=across)
+        self._count()
         self._brings.append((BRINGS, self._laid(lying)))
         return lying
 
     def sighting(self, at: int) -> Sighting:
         self.frames += 1
-        shown = self._scene(at)
-        self._quiet = self._quiet + 1 if shown == self._shown and self.is_well is not self.covered else 0
-        self._shown = shown
-        if self._quiet > READINGS + 2 and self.seeing.read == self._read:
+        shown = replace(self._scene(at), covered=self.covered)
+        if shown == self._shown and (self.seeing.is_done or not self.is_well):
             self._last = replace(self._last, at=at)
             return self._last
-        self._read = self.seeing.read
-        self.rendered += 1
-        pictures = self.cameras.pictures(replace(shown, covered=self.covered))
-        self.is_well = all(look_at(picture).dark is None for picture in pictures.values())
-        self._last = self.seeing.look(pictures, at) if self.is_well else Sighting(at, alive=False)
+        if shown != self._shown:
+            self._shown, self.rendered = shown, self.rendered + 1
+            self._pictures = self.cameras.pictures(shown)
+            self.is_well = all(look_at(picture).dark is None for picture in self._pictures.values())
+        self._last = self.seeing.look(self._pictures, at) if self.is_well else Sighting(at, alive=False)
         return self._last
 
     def _scene(self, at: int) -> Shown:
         rng = self.rng
-        self._hands = {box: hands for box, hands in self._hands.items() if any(_box(other.place) == box for other in self.cards)}
+        self._count()
         if self.passing and rng.random() < PASSES:  # over a fault, none: it is not to be seen then
             self.arms[rng.randint(0, 7)] = at + rng.randint(3, 10) * FRAME
         if self._shadow is None and rng.random() < PASSES:
@@ -164,6 +176,11 @@ class RenderedScene(Scene):
             (self._shadow[1],) if self._shadow is not None else (),
         )
 
+    def _count(self) -> None:
+        """How many hands each box has; what is left of a split box stays where it lies."""
+        there = Counter(_box(place) for place in {lying.place for lying in self.cards})
+        self._hands = {box: max(hands, self._hands.get(box, 1)) if box else 1 for box, hands in there.items()}
+
     def _reach(self, x: float, y: float, away: float = 0.0) -> Reaching:
         return Reaching(x - 15, y - 30 - 420 * away, -90.0)
 
@@ -173,9 +190,8 @@ class RenderedScene(Scene):
 
     def _laid(self, lying: Lying) -> Seen:
         """Where it really lies: as a dealer lays it, and where it was laid as long as its place is the same."""
-        place, box = lying.place, _box(lying.place)
-        hands = len({other.place for other in self.cards if _box(other.place) == box}) if box else 1
-        hands = self._hands[box] = max(hands, self._hands.get(box, 1))  # what is left of a split box stays where it lies
+        place = lying.place
+        hands = self._hands[_box(place)]
         known = self._lies.get(id(lying))
         if known is None or known[:2] != (place, hands):
             hand = place.hand or 0 if isinstance(place, BoxPlace) else 0
@@ -237,7 +253,7 @@ class Rendered(Session):
             if isinstance(one, CardDrawn):
                 drawn += 1
             elif isinstance(one, Felt) and one.kind == "placed" and one.ago is not None:
-                told[drawn - 1 - one.ago] = one.to
+                told[drawn - 1 - one.ago] = one.to or told.get(drawn - 1 - one.ago)  # read later, it lies where it lay
         for number, place in enumerate(self.places):
             if place != "burn":
                 found["unplaced" if number not in told else "right" if _same(told[number], place) else "wrong"] += 1
