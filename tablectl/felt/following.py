@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from tablectl.cards import Card
 from tablectl.felt.sighting import Point, SeenCard
 from tablectl.places import Place
 
-__all__ = ["Track", "covered", "matched", "turned"]
+__all__ = ["Track", "covered", "indices", "lies_upon", "matched", "turned"]
 
 REACH: Final = 24.0
 """How far, in millimetres, a card is from where it was one frame before, at the most; what goes faster is found anew at rest."""
@@ -40,6 +41,11 @@ DISSENT: Final = 0.25
 """The part of the deciding weight that other faces may have."""
 HEAVIEST: Final = 5.0
 """The weight of one frame at the most, in units of log odds."""
+
+INDEX_ACROSS: Final = (0.03, 0.17)
+"""From where to where an index reaches, of the card's width,"""
+INDEX_DOWN: Final = (0.04, 0.24)
+"""and of its length."""
 
 
 class Track:
@@ -203,8 +209,27 @@ def _is_known(track: Track | None, seen: SeenCard, cards: Sequence[SeenCard]) ->
 
 def covered(track: Track, regions: Sequence[Sequence[Point]]) -> bool:
     """Whether something hides a card, be it only a corner of it: that may be the corner it is known by."""
-    points = (track.centre, *track.polygon)
+    points = (track.centre, *track.polygon, *itertools.chain.from_iterable(indices(track)))
     return any(_inside(point, region) for region in regions for point in points)
+
+
+def indices(track: Track) -> tuple[tuple[Point, ...], ...]:
+    """The corners of a card's two indices; none where its outline is not known."""
+    if len(track.polygon) != 4:
+        return ()
+    (x, y), (right_x, right_y), _, (low_x, low_y) = track.polygon
+    far_x, far_y = right_x + low_x - x, right_y + low_y - y
+
+    def at(across: float, down: float) -> Point:
+        return (x + across * (right_x - x) + down * (low_x - x), y + across * (right_y - y) + down * (low_y - y))
+
+    first = tuple(at(across, down) for across in INDEX_ACROSS for down in INDEX_DOWN)
+    return first, tuple((x + far_x - px, y + far_y - py) for px, py in first)
+
+
+def lies_upon(track: Track, index: Sequence[Point]) -> bool:
+    """Whether a card lies over a part of an index."""
+    return len(track.polygon) > 2 and any(_inside(point, track.polygon) for point in index)
 
 
 def _inside(point: Point, region: Sequence[Point]) -> bool:

@@ -13,7 +13,7 @@ from math import hypot
 from typing import Final, Literal
 
 from tablectl.cards import Card
-from tablectl.felt.following import Track, covered, matched, turned
+from tablectl.felt.following import Track, covered, indices, lies_upon, matched, turned
 from tablectl.felt.sighting import (
     Began,
     Hidden,
@@ -122,6 +122,12 @@ class Tracker:
         later = (other for other in self._tracks if other.first > track.first and other.last_seen == at)
         return any(other.near(track.centre, UPON) for other in later)
 
+    def _may_lie_there(self, track: Track) -> bool:
+        """Whether cards lie over both of a card's indices, one of them since it was seen last: of cards of several hands."""
+        lying = [other for other in self._tracks if other is not track and other.missing_since is None]
+        upon = [[other for other in lying if lies_upon(other, index)] for index in indices(track)]
+        return bool(upon) and all(upon) and any(track.last_seen <= other.still_since + REST for other in (*upon[0], *upon[1]))
+
     def _look_for_dark(self, sighting: Sighting) -> None:
         """Several places that lose their cards in one and the same frame have not been collected."""
         lost = {_spot(track.place) for track in self.lying if track.missing_since == sighting.at}
@@ -152,7 +158,7 @@ class Tracker:
         assert track.id is not None
         if track.missing_since is not None:
             gone = at - track.missing_since >= (GONE if not self._may_be_carried(track) else DARK)
-            if gone and at >= self._dark_until:
+            if gone and at >= self._dark_until and not self._may_lie_there(track):
                 self._tracks.remove(track)
                 yield Removed(track.id, track.last_seen)
             return
@@ -222,9 +228,10 @@ class Tracker:
             waits = at - track.still_since
             if track.face is Card.UNREAD and waits < 2 * REST:
                 return  # it may yet be read
-            if twin.missing_since is None and waits < DARK:
+            beside = found == "dealer" and track.near(twin.centre, HAND)  # his cards are never parted, and lie over one another
+            if twin.missing_since is None and waits < (DARK if not beside else 2 * REST):
                 return  # an arm hides where that one lay: what it is depends on whether it still does
-            if twin.missing_since is not None or self._is_apart(track, found, twin):
+            if twin.missing_since is not None or (not beside and self._is_apart(track, found, twin)):
                 self._tracks.remove(track)  # lifted and laid down again in its box
                 twin.take_over(track)
                 yield from self._shifted(twin)
@@ -259,12 +266,15 @@ class Tracker:
         )
 
     def _lifted(self, track: Track, found: int | Literal["dealer"]) -> Track | None:
-        """The one card of its box that is gone since an unread one lies there, away from all others: a pair that is parted."""
-        if track.face is not Card.UNREAD:
-            return None
+        """The one card of its box that is gone since this one lies there, away from all others: a pair that is parted.
+
+        One of the two is unread, or this would be another card.
+        """
         mates = [other for other in self.lying if _box(other.place) == found]
         gone = [other for other in mates if other.missing_since is not None and other.last_seen <= track.first]
-        return gone[0] if len(gone) == 1 and len(mates) > 1 and self._is_apart(track, found, gone[0]) else None
+        if len(gone) != 1 or len(mates) < 2 or Card.UNREAD not in (track.face, gone[0].face):
+            return None
+        return gone[0] if self._is_apart(track, found, gone[0]) else None
 
     def _is_apart(self, track: Track, found: int | Literal["dealer"], twin: Track) -> bool:
         """Whether it lies in no fan of its box: a card that is drawn does, one that is parted from its pair does not."""
@@ -336,7 +346,7 @@ UNLIKE: Final = 0.25
 def _alike(one: SeenStake, other: SeenStake) -> bool:
     if one.occupied != other.occupied:
         return False
-    if not one.occupied or len(one.colours) != len(other.colours):
+    if not one.occupied or one.colours == other.colours or len(one.colours) != len(other.colours):
         return True
     return sum(abs(mine - its) for mine, its in zip(one.colours, other.colours, strict=True)) <= UNLIKE
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from typing import Literal
 
 import pytest
 from msgspec.structs import replace
@@ -14,6 +16,7 @@ from tablectl.felt.sighting import (
     Moved,
     Parted,
     Placed,
+    Point,
     Read,
     Removed,
     SeenCard,
@@ -205,6 +208,15 @@ def test_a_pair_is_parted_though_the_card_that_was_carried_is_not_read_at_once(r
     assert said == [Parted(3, ((first,), (second,)))]
 
 
+def test_a_pair_is_parted_though_the_card_that_was_carried_is_read_only_then() -> None:
+    felt = Frames()
+    felt.show(1.0, lies("QH", 564, 369, 131), lies("??", 553, 389, 139))
+    events = felt.show(2.0, lies("QH", 553, 368, -41), lies("JC", 596, 412, -40))
+    queen, other = BEGINS // SECOND, BEGINS // SECOND + 1
+    assert Parted(3, ((queen,), (other,))) in events
+    assert [event for event in events if not isinstance(event, Parted)] == [Read(other, Card("JC"))]
+
+
 def test_a_pair_is_parted_though_an_arm_hides_where_it_lay() -> None:
     """Following cannot see that the card is gone from there; that it lies away from all others says it."""
     felt = Felt()
@@ -244,6 +256,62 @@ def test_a_card_of_which_another_covers_one_end_is_the_same_though_it_seems_to_l
     assert isinstance(placed, Placed)
     assert isinstance(upper, Placed)
     assert (upper.id, upper.like) == (placed.id + 1, None)
+
+
+def lies(card: str, x: float, y: float, angle: float) -> SeenCard:
+    """A card with its outline; `angle` is that of its left side, downwards."""
+    down = (math.cos(math.radians(angle)), math.sin(math.radians(angle)))
+    right = (down[1], -down[0])
+    corners = [(-31.5, -44.0), (31.5, -44.0), (31.5, 44.0), (-31.5, 44.0)]
+    outline = tuple((x + a * right[0] + d * down[0], y + a * right[1] + d * down[1]) for a, d in corners)
+    return SeenCard(Card(card), 0.99, (x, y), angle, outline)
+
+
+class Frames:
+    """Sightings told by hand, all of one place."""
+
+    def __init__(self, place: int | Literal["dealer"] = 3) -> None:
+        self.tracker, self.now = Tracker(lambda _: place), BEGINS
+
+    def show(self, seconds: float, *cards: SeenCard, strange: tuple[Point, ...] = ()) -> list[Tracked]:
+        said: list[Tracked] = []
+        for _ in range(round(seconds * 15)):
+            self.now += FRAME
+            said += self.tracker.feed(Sighting(self.now, cards, (), (strange,) if strange else ()))
+        return said
+
+
+def test_a_card_is_not_gone_while_cards_of_the_hands_beside_it_lie_over_both_of_its_indices() -> None:
+    """Three hands of a split box lie 30 mm apart: none of the others' cards lies upon the middle of this one."""
+    felt = Frames()
+    queen, king, four = lies("QH", 468, 242, -18), lies("KS", 457, 212, -14), lies("4H", 477, 267, 162)
+    felt.show(1.0, queen)
+    felt.show(1.5, queen, king)
+    assert [type(event) for event in felt.show(3.0, king, four)] == [Placed]
+    gone = [event for event in felt.show(1.5, king) if isinstance(event, Removed)]
+    assert len(gone) == 2  # what lay over it is gone, and it is not there
+
+
+def test_a_card_that_is_taken_from_between_others_is_gone_though_they_lie_over_a_part_of_it() -> None:
+    """It was seen while they lay there, so they do not hide it."""
+    felt = Frames()
+    queen, king, four = lies("QH", 468, 242, -18), lies("KS", 457, 212, -14), lies("4H", 477, 267, 162)
+    felt.show(2.0, queen, king, four)
+    assert [type(event) for event in felt.show(1.0, king, four)] == [Removed]
+
+
+def test_a_second_card_of_one_face_beside_the_dealers_first_is_a_card_of_its_own() -> None:
+    """It covers the index by which the first was read: a strip remains that is no known card."""
+    felt = Frames("dealer")
+    first, second = lies("TC", 744, 288, -89), lies("TC", 778, 291, 91)
+    (_, placed) = felt.show(1.0, first)
+    assert isinstance(placed, Placed)
+    strip = ((716.0, 248.0), (742.0, 248.0), (742.0, 329.0), (716.0, 329.0))
+    events = [event for event in felt.show(1.5, second, strange=strip) if not isinstance(event, Hidden)]
+    assert [(type(event), event.card, event.like) for event in events if isinstance(event, Placed)] == [
+        (Placed, Card("TC"), placed.id)
+    ]
+    assert len(events) == 1
 
 
 def test_a_card_that_is_pushed_to_another_box_has_moved() -> None:
