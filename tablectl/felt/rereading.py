@@ -2,7 +2,7 @@
 
 A patch is compared in cells with the picture in which each of them was read last. Indices are looked for where cells differ, and
 in as much around as the finder takes into account; an index that lies wholly elsewhere keeps its reading. One that was not
-certain is read again all the same: the next picture has other noise.
+certain is read again all the same, when there is time: the next picture has other noise.
 
 A place is read several times after a change, so that following can vote. What has changed since `begin` is read each time; where
 nothing has changed since the last time, indices are looked for every other time only, and read where they were the other times.
@@ -87,8 +87,10 @@ class Rereading:
         found = _found(patch, area, network) if anew else [one.corner for one in inside]
         kept = [one for one in self._readings if not _in(one.corner, area)]
         kept = [one for one in kept if not any(_same(one.corner, corner) for corner in found)]
-        due = found + [one.corner for one in kept if _is_unsure(one, network.tuning.certain)]
-        kept = [one for one in kept if not _is_unsure(one, network.tuning.certain)]
+        due = list(found)
+        if not anew:  # such a look has time for what did not change, and is not certain
+            due += [one.corner for one in kept if _is_unsure(one, network.tuning.certain)]
+            kept = [one for one in kept if not _is_unsure(one, network.tuning.certain)]
         if not news:
             nothing = [one for one in inside if one.nothing >= NO_INDEX]
             due = [corner for corner in due if not any(_same(corner, one.corner, NEAR) for one in nothing)]

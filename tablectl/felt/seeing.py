@@ -27,7 +27,7 @@ from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen
 from tablectl.felt.rereading import CELL, Rereading, cells_of
 from tablectl.felt.sighting import SeenCard, SeenStake, Sighting
-from tablectl.felt.view import Picture, Region, View, cut
+from tablectl.felt.view import Picture, Region, View, cut, quick
 
 __all__ = ["Seeing"]
 
@@ -95,8 +95,9 @@ class _Spot:
         centre, size, turned = cv2.minAreaRect(area.astype(np.float32))
         size = (size[0] + 2 * MARGIN, size[1] + 2 * MARGIN)
         self.rectangle = _Rectangle((float(centre[0]), float(centre[1])), size, float(turned))
-        self.fine = view.maps(self.rectangle.centre, size, turned=turned, px_per_mm=SCALE)
-        self.bare = self._bare(view, area, markers)
+        maps = view.maps(self.rectangle.centre, size, turned=turned, px_per_mm=SCALE)
+        self.fine = quick(*maps)
+        self.bare = self._bare(_in_picture(maps, view), area, markers)
         """Where in it bare cloth would be seen: 1 in the place itself, 0 around it, on markers and beyond the picture."""
         self._window = region.window
         step = max(1, round(float(view.density(area.mean(axis=0))[0]) / COARSE / 4))
@@ -116,8 +117,7 @@ class _Spot:
         self.cards: tuple[SeenCard, ...] = ()
         self.covered: tuple[tuple[tuple[float, float], ...], ...] = ()
 
-    def _bare(self, view: View, area: Points, markers: Sequence[Marker]) -> Picture:
-        seen = _in_picture(self.fine, view)
+    def _bare(self, seen: Picture, area: Points, markers: Sequence[Marker]) -> Picture:
         mask = np.zeros_like(seen)
         cv2.fillPoly(mask, [self.rectangle.to_px(area, SCALE)], (1,))
         for marker in markers:
@@ -141,11 +141,12 @@ class _Circle:
     def __init__(self, view: View, stake: StakeCircle) -> None:
         self.stake, self.camera = stake, view.camera
         side = 2 * self.OUTER * stake.radius
-        self._maps = view.maps(stake.centre, (side, side), px_per_mm=0.5)
-        rows, columns = self._maps[0].shape
+        maps = view.maps(stake.centre, (side, side), px_per_mm=0.5)
+        self._maps = quick(*maps)
+        rows, columns = maps[0].shape
         down, across = np.mgrid[0:rows, 0:columns]
         far = np.hypot(down - (rows - 1) / 2, across - (columns - 1) / 2) / (rows / 2) * self.OUTER
-        in_picture = _in_picture(self._maps, view) > 0
+        in_picture = _in_picture(maps, view) > 0
         self._around, self._inside = (far > 1.2) & in_picture, (far < 0.8) & in_picture
         self.share = min(float(in_picture[far < 0.8].mean()), 2 * float(in_picture[far > 1.2].mean()))
         """What part of it the camera sees."""

@@ -7,7 +7,7 @@ straightened as a whole: points are, and the few patches that are looked at.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import cv2
 import msgspec
@@ -19,6 +19,7 @@ from tablectl.felt.lens import Lens, Pixels
 
 __all__ = ["FeltPose", "Homography", "Picture", "Region", "SeenMarker", "View", "Window"]
 
+Entries = np.integer[Any] | np.floating[Any]
 Picture = NDArray[np.uint8]
 """Rows, columns and three channels in OpenCV's order (blue, green, red); or grey, without channels."""
 
@@ -192,7 +193,13 @@ class View:
         return np.ascontiguousarray(pixels[..., 0]), np.ascontiguousarray(pixels[..., 1])
 
 
-def cut(picture: Picture, across: NDArray[np.float32], down: NDArray[np.float32]) -> Picture:
+def quick(across: NDArray[np.float32], down: NDArray[np.float32]) -> tuple[NDArray[Entries], NDArray[Entries]]:
+    """Such maps to a 32nd of a pixel: `cut` takes two thirds of the time with them."""
+    pixels, parts = cv2.convertMaps(across, down, cv2.CV_16SC2)
+    return np.asarray(pixels), np.asarray(parts)
+
+
+def cut(picture: Picture, across: NDArray[Entries], down: NDArray[Entries]) -> Picture:
     """The patch that `View.maps` describes."""
     return np.asarray(cv2.remap(picture, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT), np.uint8)
 
