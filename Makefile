@@ -9,7 +9,7 @@ BIN := .venv/bin
 help: ## say what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
-demo: prepare ## replay two recorded sessions through a broker and show the table
+demo: prepare ## deal two recorded sessions: shoe, felt, broker, table and its display at work
 	@$(BIN)/tablectl demo
 
 test: browser lint check ## everything CI runs: lint, data files, tests

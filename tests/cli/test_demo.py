@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from tablectl.cli import demo, main
+from tablectl.cli import demo_watch, main
 from tablectl.cli.onlooker import Onlooker
 from tablectl.resources import data_folder
-from tests.processes import gone, named
+from tests.cli.demos import NOTHING, STAYS, left, nothing_left
+from tests.processes import named
 from tests.terminal import Screen, Terminal
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -81,26 +82,22 @@ def temporary(tmp_path: Path) -> Path:
     return place
 
 
-def left(temporary: Path) -> tuple[list[int], list[Path]]:
-    """What is left of a demo: processes, and files."""
-    return named(temporary), list(temporary.iterdir())
-
-
 COLOURS = {str(number) for number in [*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)]}
 
-NOTHING: tuple[list[int], list[Path]] = ([], [])
+SHOE_ALONE = ("--no-felt", "--no-display")
 
 
 def test_in_lines_where_stdout_is_no_terminal(tablectl: Command, temporary: Path) -> None:
-    result = tablectl("demo", env={"TMPDIR": str(temporary)})
+    result = tablectl("demo", "--no-felt", env={"TMPDIR": str(temporary)})
     assert (result.returncode, result.stderr) == (0, "")
     assert left(temporary) == NOTHING
     assert "\x1b" not in result.stdout
     introduction, _, _ = result.stdout.partition("\n\n")
     assert re.fullmatch(
-        r"A live table: .* the French session and the Spanish session, .* at mqtt://127\.0\.0\.1:\d+; .*",
+        r"A live table: .* the French session and the Spanish session\. .* at mqtt://127\.0\.0\.1:\d+; .*",
         introduction.replace("\n", " "),
     )
+    assert re.search(r"^The display: http://127\.0\.0\.1:\d+$", result.stdout, re.MULTILINE)
     french, _, spanish = counted(result.stdout).partition("\nThe Spanish session\n")
     assert untimed(french.partition("\nThe French session\n")[2].splitlines()) == untimed(replayed("fr"))
     session, _, summary = spanish.partition("\n\n")
@@ -115,8 +112,9 @@ def test_in_lines_where_stdout_is_no_terminal(tablectl: Command, temporary: Path
 
 
 def test_one_house_and_what_to_try_next_can_be_tried(tablectl: Command, tmp_path: Path) -> None:
-    result = tablectl("demo", "--house", "es")
+    result = tablectl("demo", "--house", "es", *SHOE_ALONE)
     assert result.returncode == 0
+    assert "display" not in result.stdout
     assert "French" not in result.stdout
     assert spanish_summary() in counted(result.stdout)
     tries = result.stdout.partition("To try next:\n")[2].splitlines()
@@ -130,8 +128,10 @@ def test_one_house_and_what_to_try_next_can_be_tried(tablectl: Command, tmp_path
 def french(tmp_path_factory: pytest.TempPathFactory) -> Screen:
     """The French session on a terminal, from beginning to end."""
     place = tmp_path_factory.mktemp("temporary")
-    with Terminal("demo", "--house", "fr", env={"TMPDIR": str(place)}) as terminal:
-        assert terminal.end() == 0
+    with Terminal("demo", "--house", "fr", "--no-felt", env={"TMPDIR": str(place)}) as terminal:
+        terminal.until(STAYS, 60)
+        terminal.press("\x03")
+        assert terminal.end() == 0, "Ctrl-C is what it waited for"
         screen = terminal.screen
     assert left(place) == NOTHING
     return screen
@@ -143,6 +143,7 @@ def test_a_picture_on_a_terminal(french: Screen) -> None:
     for frame in screen.frames:
         assert re.match(r" House fr, round [012]: ", frame[0]), frame[0]
         assert (frame[1][0], frame[3][0], frame[5][0], frame[7][0], frame[15][0]) == ("┏", "┗", "╭", "├", "╰")
+        assert re.fullmatch(r" display: http://127\.0\.0\.1:\d+", frame[-1])
     prompts = [text for text, _ in groupby(frame[2].strip("┃ ") for frame in screen.frames)]
     assert len(prompts) > 20  # a state that is followed by the next at once need not be shown
     said = iter([notice["text"] for notice in notices("fr") if notice["notice"] == "prompt"])
@@ -161,7 +162,7 @@ def test_the_last_picture_stays_and_the_summary_follows(french: Screen) -> None:
 
 
 def test_no_color() -> None:
-    with Terminal("demo", "--house", "es", env={"NO_COLOR": "1"}) as terminal:
+    with Terminal("demo", "--house", "es", *SHOE_ALONE, env={"NO_COLOR": "1"}) as terminal:
         terminal.until("House es, round 1")
         terminal.press("\x03")
         terminal.end()
@@ -170,45 +171,60 @@ def test_no_color() -> None:
 
 @pytest.mark.parametrize(("columns", "rows", "term"), [(70, 24, "xterm"), (80, 15, "xterm"), (80, 24, "dumb")])
 def test_a_terminal_without_room_is_told_in_lines(columns: int, rows: int, term: str) -> None:
-    with Terminal("demo", "--house", "es", columns=columns, rows=rows, env={"TERM": term}) as terminal:
+    with Terminal("demo", "--house", "es", *SHOE_ALONE, columns=columns, rows=rows, env={"TERM": term}) as terminal:
         terminal.until("7H  to the burned cards")
         terminal.press("\x03")
         terminal.end()
         assert terminal.screen.frames == []
 
 
-def test_ctrl_c(temporary: Path) -> None:
+@pytest.mark.parametrize("end", ["Ctrl-C", "Ctrl-C twice", "SIGTERM"])
+def test_it_is_ended_while_it_shows(temporary: Path, end: str) -> None:
+    with Terminal("demo", "--no-felt", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1", 60)
+        assert len(left(temporary)[0]) >= 5, "ourselves, a broker, the display and two tables"
+        if end == "SIGTERM":
+            terminal.process.send_signal(signal.SIGTERM)
+        else:
+            terminal.press("\x03")
+        if end == "Ctrl-C twice":
+            terminal.press("\x03")
+        assert terminal.end() == 130
+        if end != "Ctrl-C twice":  # at which a terminal throws away what it has not shown yet
+            assert (terminal.screen.cursor, terminal.screen.other) == (True, False)
+            assert "tablectl: interrupted" in terminal.screen.lines
+    assert left(temporary) == NOTHING
+
+
+def test_it_is_ended_while_its_cameras_open(temporary: Path) -> None:
     with Terminal("demo", env={"TMPDIR": str(temporary)}) as terminal:
-        terminal.until("House fr, round 1")
-        assert named(temporary)
+        terminal.until("the cameras open their eyes", 60)
         terminal.press("\x03")
         assert terminal.end() == 130
-        assert (terminal.screen.cursor, terminal.screen.other) == (True, False)
-        assert "tablectl: interrupted" in terminal.screen.lines
     assert left(temporary) == NOTHING
 
 
 def test_a_terminal_that_is_closed(temporary: Path) -> None:
-    with Terminal("demo", env={"TMPDIR": str(temporary)}) as terminal:
-        terminal.until("House fr, round 1")
+    with Terminal("demo", "--no-felt", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1", 60)
         terminal.hang_up()
         terminal.process.wait(15)
     assert left(temporary) == NOTHING
 
 
-def test_it_is_killed_and_its_broker_goes_too(temporary: Path) -> None:
+def test_it_is_killed_and_all_that_it_started_goes_too(temporary: Path) -> None:
     with Terminal("demo", env={"TMPDIR": str(temporary)}) as terminal:
-        terminal.until("House fr, round 1")
-        assert named(temporary)
+        terminal.until("the cameras open their eyes", 60)
+        assert left(temporary)[0]
         terminal.process.send_signal(signal.SIGKILL)
         terminal.process.wait(15)
-        assert gone(temporary)
+        assert nothing_left(temporary)
 
 
 def test_the_broker_is_killed(temporary: Path) -> None:
-    with Terminal("demo", env={"TMPDIR": str(temporary)}) as terminal:
-        terminal.until("House fr, round 1")
-        os.kill(next(iter({*named(temporary)} & {*named("mosquitto")})), signal.SIGKILL)
+    with Terminal("demo", "--no-felt", env={"TMPDIR": str(temporary)}) as terminal:
+        terminal.until("House fr, round 1", 60)
+        os.kill(next(iter({*named(temporary)} & {*named("mosquitto.conf")})), signal.SIGKILL)
         assert terminal.end() == 6
         last = next(line for line in reversed(terminal.screen.lines) if line)
         assert re.fullmatch(r"tablectl: mqtt://127\.0\.0\.1:\d+: the connection broke: .*", last)
@@ -220,7 +236,7 @@ def test_a_reader_that_has_seen_enough(temporary: Path) -> None:
     env = {**os.environ, "TMPDIR": str(temporary)}
     result = subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (result.stdout.count("\n"), result.stderr) == (1, "")
-    assert gone(temporary)
+    assert nothing_left(temporary)
     assert left(temporary) == NOTHING
 
 
@@ -231,8 +247,8 @@ def test_a_notice_that_does_not_arrive_is_missed(monkeypatch: pytest.MonkeyPatch
         return None if f'"seq":{deaf_to},'.encode() in payload else hear(self, payload)
 
     monkeypatch.setattr(Onlooker, "hear", mishear)
-    monkeypatch.setattr(demo, "PATIENCE", 1.0)
-    assert main.run(["demo", "--house", "fr"]) == 6
+    monkeypatch.setattr(demo_watch, "PATIENCE", 1.0)
+    assert main.run(["demo", "--house", "fr", *SHOE_ALONE]) == 6
     told = re.search(r": (\d+) notices were told, not the same (\d+) arrived\n$", capsys.readouterr().err)
     assert told is not None
     assert int(told[1]) == int(told[2]) + 1
@@ -245,7 +261,7 @@ def test_no_mosquitto_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_random_rounds_with_mistakes_and_rulings(tablectl: Command, temporary: Path) -> None:
-    result = tablectl("demo", "--house", "lt", "--rounds", "2", "--wrong", env={"TMPDIR": str(temporary)})
+    result = tablectl("demo", "--house", "lt", "--rounds", "2", "--wrong", *SHOE_ALONE, env={"TMPDIR": str(temporary)})
     assert (result.returncode, result.stderr) == (0, "")
     assert left(temporary) == NOTHING
     assert len(re.findall(r"Round \d closed", result.stdout)) == 2
