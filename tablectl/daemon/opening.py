@@ -7,7 +7,7 @@ again, and then takes in what the recordings hold beyond it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Literal, NamedTuple
@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tablectl import __version__
-from tablectl.config import ConfigFile
+from tablectl.config import ConfigFile, TableSection
 from tablectl.daemon.credentials import secret
-from tablectl.daemon.storage import Day, Storage, day_of, zone_of
+from tablectl.daemon.storage import RECORD, WRITTEN, Day, Storage, day_of, zone_of
 from tablectl.errors import ConfigError, InputError, LedgerError, TablectlError
 from tablectl.fusion import State
 from tablectl.game.table import Table
@@ -31,6 +31,7 @@ from tablectl.ledger.pin import Follows, Pin, Pinned
 from tablectl.ledger.reader import Reader
 from tablectl.ledger.refold import table_of
 from tablectl.ledger.store import Ledger
+from tablectl.observations import Link, Observation, TableState
 from tablectl.recording.folder import ledger_if_any, recordings
 from tablectl.recording.fusing import FUSED, decode_state
 from tablectl.recording.importers import open_log
@@ -42,6 +43,8 @@ __all__ = [
     "Opened",
     "Ruled",
     "calibrated",
+    "doubt_of",
+    "first_seen",
     "followed",
     "fused_of",
     "gaming_day",
@@ -55,6 +58,7 @@ __all__ = [
     "signer_of",
 ]
 
+UNCHECKED = "no deck is enrolled: whether its cameras can read this table's cards was not checked (tablectl calibrate deck)"
 KEY = "signing-key"
 """The signing key in the storage folder, where the configuration names none."""
 DECK = "deck"
@@ -185,6 +189,23 @@ def own_key(file: ConfigFile, path: Path) -> Signer:
             where=str(path),
         )
     return signer
+
+
+def doubt_of(ruled: Ruled) -> str | None:
+    """What whoever starts a table is to know of its felt, in words; None: nothing."""
+    return UNCHECKED if ruled.calibration is not None and ruled.deck is None else None
+
+
+def first_seen(table: Table, blank: TableSection | None) -> Iterator[Observation]:
+    """What is to be seen first of a table that was folded again; `blank` is what is configured of one that saw nothing yet."""
+    for name, device in sorted(table.devices.items()):
+        if device.state == "up" and name != RECORD:
+            yield Link(device=name, state="down", why="the table was not running")
+        elif device.state == "down" and name == RECORD:  # it is written now, or the table does not begin
+            yield Link(device=RECORD, state="up", why=WRITTEN)
+    if blank is not None:
+        opening = blank.opens == "at_start"
+        yield TableState(state="open", layout=blank.layout or None) if opening else TableState(state="closed")
 
 
 def pin_of(file: ConfigFile, ruled: Ruled) -> Pin:

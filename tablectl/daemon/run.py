@@ -31,8 +31,8 @@ from tablectl.daemon.journal import Journal
 from tablectl.daemon.metrics import MetricsServer
 from tablectl.daemon.notify import Notify
 from tablectl.daemon.outlets import Outlets
-from tablectl.daemon.storage import Storage
-from tablectl.daemon.table import RECORD, LiveTable, Tell
+from tablectl.daemon.storage import RECORD, Storage
+from tablectl.daemon.table import LiveTable, Tell
 from tablectl.errors import ConfigError, LedgerError
 from tablectl.instants import from_micros
 from tablectl.mqtt.judgement import Order
@@ -140,6 +140,8 @@ class Daemon:
             stack.callback(gc.unfreeze)
             self._notify.ready(self._status(table, outlets))
             self._log(f"table {self._file.name} runs; its record is {table.ledger.path}")
+            if table.doubt is not None:
+                self._log(table.doubt)
             while not self._stopping:
                 self._turn(table, outlets)
             self._notify.stopping("taking in the last that came")

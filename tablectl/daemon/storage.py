@@ -17,14 +17,18 @@ import os
 import re
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tablectl.errors import ConfigError, LedgerError
 
-__all__ = ["Day", "Storage", "day_of", "zone_of"]
+__all__ = ["RECORD", "Day", "Storage", "day_of", "zone_of"]
 
 MEGABYTE = 1_000_000
+RECORD: Final = "record"
+"""What the disk is called among the devices."""
+WRITTEN: Final = "written again"
+ROOM_AGAIN: Final = "room again"
 
 _LEDGER = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{1,4}))?\.db", re.ASCII)
 

@@ -19,6 +19,8 @@ from tablectl.daemon.opening import (
     Opened,
     Ruled,
     calibrated,
+    doubt_of,
+    first_seen,
     followed,
     fused_of,
     gaming_day,
@@ -31,7 +33,7 @@ from tablectl.daemon.opening import (
 )
 from tablectl.daemon.recorded import header_of, keeper_of
 from tablectl.daemon.signing import Signing
-from tablectl.daemon.storage import Storage
+from tablectl.daemon.storage import RECORD, ROOM_AGAIN, WRITTEN, Storage
 from tablectl.errors import LedgerError
 from tablectl.felt import sighting
 from tablectl.felt.sighting import Tracked
@@ -45,7 +47,7 @@ from tablectl.ledger.store import Ledger
 from tablectl.mqtt.desk import Desk
 from tablectl.mqtt.orders import ShoeCommand
 from tablectl.notices import Notice
-from tablectl.observations import Link, Observation, ShoeLoaded, TableState, Tick
+from tablectl.observations import Link, Observation, ShoeLoaded, Tick
 from tablectl.recording.chunks import Chunk
 from tablectl.recording.damage import headless
 from tablectl.recording.day import RECORDED, Done, decoding_of, rest_of_day
@@ -53,12 +55,8 @@ from tablectl.recording.folder import of_ledger, stem_of
 from tablectl.recording.sources import Decoding
 from tablectl.shoe.profile import Profile
 
-__all__ = ["RECORD", "LiveTable"]
+__all__ = ["LiveTable"]
 
-RECORD: Final = "record"
-"""What the disk is called among the devices."""
-WRITTEN: Final = "written again"
-ROOM_AGAIN: Final = "room again"
 TICK: Final = 60.0
 """Seconds between two ticks."""
 QUIET: Final = 5.0
@@ -161,19 +159,12 @@ class LiveTable:
 
     def _begin(self) -> None:
         """What is to be seen first. Raises `LedgerError` when it cannot be written: a table does not begin without its record."""
-        now = self._clock()
-        for name, device in sorted(self.table.devices.items()):
-            if device.state == "up" and name != RECORD:
-                self.live.observe(now, Link(device=name, state="down", why="the table was not running"))
-            elif device.state == "down" and name == RECORD:  # it is written now, or the table does not begin
-                self.live.observe(now, Link(device=RECORD, state="up", why=WRITTEN))
-            elif name == RECORD and device.why not in (WRITTEN, ROOM_AGAIN):
-                self._room = device.why  # what was said of the disk's room holds until it is looked at again
-        if self._blank and self.live.ledger.begun.carried is None:
-            section = self.file.config.table
-            opening = section.opens == "at_start"
-            state = TableState(state="open", layout=section.layout or None) if opening else TableState(state="closed")
-            self.live.observe(now, state)
+        record = self.table.devices.get(RECORD)
+        if record is not None and record.state == "up" and record.why not in (WRITTEN, ROOM_AGAIN):
+            self._room = record.why  # what was said of the disk's room holds until it is looked at again
+        now, blank = self._clock(), self._blank and self.ledger.begun.carried is None
+        for observation in first_seen(self.table, self.file.config.table if blank else None):
+            self.live.observe(now, observation)
         if not self.live.commit():
             raise LedgerError(self.live.trouble or "cannot be written")
 
@@ -191,6 +182,11 @@ class LiveTable:
     def profiles(self) -> dict[str, Profile]:
         """The firmware profiles by port."""
         return {port: found.profile for port, found in self._ruled.profiles.items()}
+
+    @property
+    def doubt(self) -> str | None:
+        """What whoever starts the table is to know of its felt, where there is something."""
+        return doubt_of(self._ruled)
 
     def _decoding(self) -> Decoding:
         return decoding_of(self.profiles)

@@ -150,9 +150,11 @@ def test_a_deck_that_is_enrolled_is_pinned_when_the_table_starts_again(tmp_path:
     folder = tmp_path / "t07"
     copytree(calibrations.find("es-two"), folder)
     table = Watched(tmp_path, FELT.replace("es-two", str(folder)))
+    assert "no deck is enrolled" in (table.running.table.doubt or "")
     table.running.stop()
     (folder / "deck.toml").write_text('cards = ["AS"]\n')
     again = Running(table.file, table.running.clock)
+    assert again.table.doubt is None
     again.stop()
     pinned = [pins.decode(entry.body) for entry in table.entries("pin")]
     found = calibrations.digests(folder)

@@ -28,6 +28,7 @@ def test_the_evidence_of_an_alert_is_in_its_folder_and_its_digest_in_the_ledger(
         (tmp_path / "scene.json").unlink()  # both cameras are unplugged
         until(lambda: any(entry.kind == "evidence" for entry in entries(ledger)), 60, "the evidence")
         assert program.stop() == 0
+        assert program.log().count("no deck is enrolled") == 1
     found = [msgspec.json.decode(entry.body, type=EvidenceEntry) for entry in entries(ledger) if entry.kind == "evidence"]
     (lost,) = [one for one in found if one.code == "felt.camera_lost"]
     assert {Path(kept.name).suffix for kept in lost.files} == {".jpg", ".mp4"}
