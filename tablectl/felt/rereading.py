@@ -22,7 +22,7 @@ from tablectl.felt.networks import Eyes
 from tablectl.felt.read import SURELY_AN_INDEX, Reading, Seen, cards_of, read_corners
 from tablectl.felt.view import Picture, Window
 
-__all__ = ["CELL", "Rereading", "cells_of"]
+__all__ = ["CELL", "PARTS", "Rereading", "cells_of"]
 
 CELL: Final = 4
 """Pixels of a cell, as of the finder's."""
@@ -32,6 +32,8 @@ AROUND: Final = 24
 """Pixels around what is looked at that the finder sees as well: of more, what it says changes by less than noise does."""
 FENCE: Final = 8
 """Pixels by which an index may be found elsewhere from one picture to the next, and more."""
+PARTS: Final = 4
+"""Where nothing has changed a patch is read again in so many parts, one at a time: no look is to take long."""
 NO_INDEX: Final = 0.9
 """What was no index so surely is none in the next picture of the same, found"""
 NEAR: Final = 0.2
@@ -54,6 +56,7 @@ class Rereading:
         self._cells: Picture | None = None  # each as it was when it was read
         self._changed: Picture | None = None  # 1 where a cell has changed since `begin`
         self._times = 0  # it was read since a cell changed last
+        self._part = 0  # the next that is read though nothing has changed
         self._readings: list[Reading] = []
 
     def begin(self) -> None:
@@ -62,23 +65,33 @@ class Rereading:
             self._changed[:] = 0
 
     def read(
-        self, patch: Picture, cells: Picture, network: Eyes, shape: DeckShape | None = None, *, whole: bool = False
+        self, patch: Picture, cells: Picture, network: Eyes, shape: DeckShape | None = None, *, anyway: bool = False
     ) -> list[Seen]:
-        """The cards in a patch, of which `cells` are the cells; `whole` reads all of it. `shape` is what the deck has shown."""
+        """The cards in a patch, of which `cells` are the cells. `shape` is what the deck has shown.
+
+        `anyway` reads the next part of the patch as well as what has changed.
+        """
         area, news = Window(0, 0, patch.shape[1], patch.shape[0]), True
         if self._cells is None or self._changed is None:
             self._cells, self._changed = cells.copy(), np.ones(cells.shape[:2], np.uint8)
         else:
             differing = _differing(cells, self._cells)
-            news = whole or bool(differing.any())
+            news = anyway or bool(differing.any())
             self._changed |= differing
-            if not whole:
-                area = _with_indices(_box(self._changed), [one.corner for one in self._readings])
+            area = _with_indices(_box(self._next_part() if anyway else self._changed), [one.corner for one in self._readings])
             part = _cells_in(area)
             part.of(self._cells)[:] = part.of(cells)
         self._times = 0 if news else self._times + 1
         self._readings = self._reread(patch, area, network, news=news)
         return cards_of(self._readings, network.tuning.certain, 2.0, shape)
+
+    def _next_part(self) -> Picture:
+        """1 in the part that is to be read next, and where a cell has changed."""
+        assert self._changed is not None
+        part, rows = self._changed.copy(), -(-len(self._changed) // PARTS)
+        part[self._part * rows : (self._part + 1) * rows] = 1
+        self._part = (self._part + 1) % PARTS
+        return part
 
     def _reread(self, patch: Picture, area: Window, network: Eyes, *, news: bool) -> list[Reading]:
         """The readings of a patch, of which an area is read, those of the warmest indices first. `news`: it has just changed."""

@@ -2,8 +2,8 @@
 
 Each place (a box, the dealer's) is a patch of the felt, cut out straight at 2 px/mm from a camera's picture. A coarse picture of
 it tells whether anything moves there, and whether it is as it was when it was read last. A place that has changed and is still is
-read `READINGS` times where it has changed, so that following has readings of its own to vote on, and now and then after that as a
-whole. Where something moves nothing is read: all of that place is covered.
+read `READINGS` times where it has changed, so that following has readings of its own to vote on, and now and then after that a
+part of it. Where something moves nothing is read: all of that place is covered.
 
 What lies on the cloth and is not its colour, and is no card that was read, covers what is under it: hands, sleeves, chips.
 """
@@ -25,7 +25,7 @@ from tablectl.felt.joining import learnt
 from tablectl.felt.layout import Marker, Place, Points, StakeCircle
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen
-from tablectl.felt.rereading import CELL, Rereading, cells_of
+from tablectl.felt.rereading import CELL, PARTS, Rereading, cells_of
 from tablectl.felt.sighting import SeenCard, SeenStake, Sighting
 from tablectl.felt.view import Picture, Region, View, cut, quick
 
@@ -48,7 +48,7 @@ MOST: Final = 3
 READINGS: Final = 6
 """Times that a place is read after it has changed."""
 AGAIN: Final = 5_000_000
-"""Microseconds after which a place is read again though nothing has changed."""
+"""Microseconds in which a place is read again, part by part, though nothing has changed."""
 SHARE: Final = 0.6
 """The part of a stake circle that a camera must see."""
 UNLIKE: Final = 0.07
@@ -228,12 +228,14 @@ class Seeing:
         if self._left == 0 or (spot.readings == 0 and at < spot.due):
             return spot.fresh
         self._left -= 1
-        whole = spot.readings == 0
+        anyway = spot.readings == 0
+        if anyway:
+            spot.reading.begin()
         spot.readings, spot.fresh = max(0, spot.readings - 1), True
-        spot.due = at + AGAIN
+        spot.due = at + AGAIN // PARTS
         patch = cut(picture, *spot.fine)
         cells = cells_of(patch)
-        found = spot.reading.read(patch, cells, self._network, self._shape, whole=whole)
+        found = spot.reading.read(patch, cells, self._network, self._shape, anyway=anyway)
         self._shape = learnt(self._shape, [(card.card, card.corners) for card in found], SCALE)
         self.read += 1
         if not found:
