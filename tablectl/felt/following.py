@@ -66,6 +66,8 @@ class Track:
         self.frames = 1
         self.other_since: int | None = None
         """Since when another face is read on it."""
+        self.is_doubted = False
+        """Another card of its face came to rest while it was not seen: that may be this one, carried over."""
         self._looked = 1
         self._anchor = seen.centre  # the mean of where it was seen since it lies still
         self._off = False
@@ -87,6 +89,7 @@ class Track:
         self.frames += 1
         self._looked += 1
         self._readings.append(seen)
+        self.is_doubted &= seen.card is not self.face
         if seen.card in (Card.UNREAD, self.face):
             self.other_since = None if seen.card is not Card.UNREAD else self.other_since
         elif self.other_since is None:
@@ -183,8 +186,11 @@ def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, See
             cost += TURN * turned(track.angle, seen.angle)
             face = track.face if track.face is not Card.UNREAD else track.vote()
             other = Card.UNREAD not in (face, seen.card) and face is not seen.card
-            if other and track.id is not None and _is_known(known.get(seen.card), seen, cards):
-                continue  # two cards of one hand that were lifted, and lie the other way round
+            if other and track.id is not None:
+                if _is_known(known.get(seen.card), seen, cards):
+                    continue  # two cards of one hand that were lifted, and lie the other way round
+                if track.is_doubted or _lies_elsewhere(track, tracks, cards):
+                    continue  # it was lifted, and another was dealt where it lay
             nearest = REACH if track.id is None else AGAIN if seen.card is face is not Card.UNREAD else NEXT
             if cost <= (NEXT if other else nearest):
                 near.append((cost + OTHER_FACE * other, row, column))
@@ -205,6 +211,17 @@ def _is_known(track: Track | None, seen: SeenCard, cards: Sequence[SeenCard]) ->
     if track is None or not track.near(seen.centre, LIFTED):
         return False
     return not any(other.card is track.face and track.near(other.centre, NEXT) for other in cards)
+
+
+def _lies_elsewhere(track: Track, tracks: Sequence[Track], cards: Sequence[SeenCard]) -> bool:
+    """Whether a card is seen within a box's reach of where it lay, where no other of its face lies."""
+    twins = [other for other in tracks if other is not track and other.id is not None and other.face is track.face]
+    return any(
+        seen.card is track.face
+        and track.near(seen.centre, LIFTED)
+        and not any(other.near(seen.centre, REACH) for other in (track, *twins))
+        for seen in cards
+    )
 
 
 def covered(track: Track, regions: Sequence[Sequence[Point]]) -> bool:

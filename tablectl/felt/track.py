@@ -248,6 +248,8 @@ class Tracker:
         assert self._next is not None
         track.id, self._next = self._next, self._next + 1
         lying = tuple(sorted(other.id for other in self.lying if other.id is not None and at - other.last_seen <= PLAIN))
+        if twin is not None:
+            twin.is_doubted = True
         yield from swapped
         yield Placed(track.id, place, track.face, track.first, crosswise, twin.id if twin is not None else None, lying)
 

@@ -314,6 +314,29 @@ def test_a_second_card_of_one_face_beside_the_dealers_first_is_a_card_of_its_own
     assert len(events) == 1
 
 
+def test_a_card_that_is_dealt_where_another_of_its_box_lay_is_no_exchange() -> None:
+    """The hands of a box were laid anew, closer to each other, and the next card came before the old place was in plain sight."""
+    felt = Frames()
+    seven = lies("7C", 470, 300, -16)
+    felt.show(1.0, seven, lies("KS", 457, 212, -16))
+    felt.show(0.3, seven, lies("KS", 493, 259, 162))
+    events = felt.show(3.0, seven, lies("KS", 493, 259, 162), lies("4D", 459, 211, -22))
+    king = BEGINS // SECOND + 1
+    assert [(event.card, event.like) for event in events if isinstance(event, Placed)] == [(Card("4D"), None), (Card("KS"), king)]
+    assert len(events) == 2
+
+
+def test_a_card_that_is_dealt_where_another_may_still_lie_is_no_exchange() -> None:
+    """Something lies where the four was; one like it lies beside that, and is likely the same."""
+    felt = Frames()
+    seven, strip = lies("7C", 470, 300, -16), ((460.0, 255.0), (480.0, 255.0), (480.0, 275.0), (460.0, 275.0))
+    felt.show(1.0, seven, lies("4H", 477, 267, -16))
+    felt.show(2.5, seven, lies("4H", 470, 243, 162), strange=strip)
+    events = felt.show(2.0, seven, lies("4H", 470, 243, 162), lies("KD", 477, 269, -20))
+    assert [event.card for event in events if isinstance(event, Placed)] == [Card("KD")]
+    assert not any(isinstance(event, Swapped) for event in events)
+
+
 def test_a_card_that_is_pushed_to_another_box_has_moved() -> None:
     felt = Felt()
     first, _ = felt.two()
