@@ -112,7 +112,8 @@ def demo(
         ears = Ears(broker.address)
         stack.callback(ears.close)
         staged = [_Staged(play, folder / play.house, ears, with_felt=play.house in laid) for play in plays]
-        tables = [stack.enter_context(table) for table in staged]
+        with ears.open():
+            tables = [stack.enter_context(table) for table in staged]
         shown = [table.show(display.address if display is not None else None, speed) for table in tables]
         for session in shown:
             click.echo("\n" + "\n".join(summary(session)))

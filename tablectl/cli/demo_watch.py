@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -76,6 +78,29 @@ class Ears:
             if found or left <= 0:
                 self._heard[table] = deque()
                 return [*found]
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Keep what arrives while the block does other things: who is silent for long is hung up on. Raises `BrokerError`."""
+        ended = threading.Event()
+        trouble: list[BrokerError] = []
+
+        def hear() -> None:
+            try:
+                while not ended.is_set():
+                    self.wait(0.2)
+            except BrokerError as error:
+                trouble.append(error)
+
+        thread = threading.Thread(target=hear, name="tablectl-ears", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        for error in trouble:
+            raise error
 
     def close(self) -> None:
         """Hang up."""
