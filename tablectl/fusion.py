@@ -103,6 +103,8 @@ class Fusion:
 
     def _judged_at(self, laid: Laid) -> int | None:
         """When time alone tells what a card is that is not explained yet; None: another card must."""
+        if _out_of_sight(laid):
+            return None
         doubt = doubt_until(laid)
         if laid.card is not Card.UNREAD or self.state.now < doubt:
             return doubt
@@ -261,6 +263,8 @@ class Fusion:
             if event.since is not None:
                 state.hidden[str(event.place)] = event.since
         elif isinstance(event, Placed):
+            for other in state.laid:
+                other.seen = other.id in event.lying
             found = Laid(event.id, event.place, event.card, event.first, state.now, event.crosswise, like=event.like)
             state.laid = [*state.laid[-MOST:], found]
             for draw in state.draws:
@@ -411,6 +415,8 @@ class Fusion:
     def _unexplained(self, laid: Laid) -> Iterator[Observation]:
         """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""
         state = self.state
+        if _out_of_sight(laid):
+            return
         source = self._pairing.source_of(laid)
         alone = not state.shoe or laid.first < state.shoe_since + BACK // 2
         if alone and source in state.laid and state.now >= laid.at + DOUBT:
@@ -467,3 +473,8 @@ class Fusion:
     ) -> Observation:
         ago = None if laid.draw is None else max(0, self.state.emitted - laid.draw)
         return Felt(at=from_micros(self.state.now), kind=kind, to=to, card=laid.card, was=was, ago=ago, crosswise=crosswise)
+
+
+def _out_of_sight(laid: Laid) -> bool:
+    """Whether it is unread and was not seen lately: maybe it lies there no more, and was read where it was carried to."""
+    return laid.card is Card.UNREAD and not laid.seen

@@ -68,6 +68,8 @@ class Laid(msgspec.Struct):
     """The draw that it is taken for though one of the two is unread."""
     told: bool = False
     """It was said not to have been collected."""
+    seen: bool = True
+    """It was in plain sight when a card came to rest last."""
 
 
 class Gone(msgspec.Struct):

@@ -125,9 +125,10 @@ class ByHand:
         self.take(CardDrawn(card=Card(card), source="shoe"))
         self.wait(0.4)
 
-    def lay(self, number: int, card: str, place: Place) -> list[Felt]:
-        """A card comes to rest that came into sight half a second ago."""
-        out = self.take(Placed(number, place, Card(card), self.now))
+    def lay(self, number: int, card: str, place: Place, *, hidden: tuple[int, ...] = ()) -> list[Felt]:
+        """A card comes to rest that came into sight half a second ago. `hidden`: those that are not in plain sight."""
+        lying = (*(laid.id for laid in self.fusion.state.laid if laid.id not in hidden), number)
+        out = self.take(Placed(number, place, Card(card), self.now, lying=lying))
         return [one for one in (*out, *self.wait(0.5)) if isinstance(one, Felt)]
 
     @property
@@ -179,6 +180,20 @@ def test_an_unread_card_is_let_go_when_the_card_it_was_taken_for_is_read_beside_
     assert felt.told == [("placed", 0, BoxPlace(1, 0))] * 2
     felt.wait(1.0)
     assert felt.told[2:] == [("appeared", None, BoxPlace(1, 0))]
+
+
+def test_an_unread_card_that_is_let_go_while_it_is_not_seen_may_be_the_one_that_is_read() -> None:
+    """A pair is parted: the card that was unread is read where it was carried to, before its old place is in plain sight."""
+    felt = ByHand()
+    felt.draw("8S")
+    felt.lay(1, "??", BoxPlace(1, 0))
+    felt.lay(2, "8S", BoxPlace(1, 0), hidden=(1,))
+    felt.wait(20.0)
+    assert felt.alerts == []
+    felt.draw("KD")
+    felt.lay(3, "KD", BoxPlace(2, 0))
+    felt.wait(1.0)
+    assert felt.alerts == ["felt.card_appeared"]  # there it lies, after all
 
 
 def test_an_unread_card_that_is_read_turns_out_to_be_another_draw() -> None:
