@@ -1,6 +1,9 @@
 """What every test may use: the command as a real process, and hypothesis without its stop-watch."""
 
 import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each core runs a file of tests: more threads would wait for each other
+
 import signal
 import subprocess
 import sys
