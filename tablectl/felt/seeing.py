@@ -44,7 +44,10 @@ RESTLESS: Final = 6
 PIXELS: Final = 6
 """So many coarse pixels must differ: about one square centimetre, half a corner index."""
 MOST: Final = 3
-"""Places that are read in one look, so that a look does not take long; those that were read longest ago come first."""
+"""Places that are read in one look, so that a look does not take long; those that were read longest ago come first.
+
+One that has not changed is read in a look that reads no other place.
+"""
 READINGS: Final = 6
 """Times that a place is read after it has changed."""
 AGAIN: Final = 5_000_000
@@ -203,7 +206,7 @@ class Seeing:
         cards: list[SeenCard] = []
         covered: list[tuple[tuple[float, float], ...]] = []
         self._left = MOST
-        for spot in sorted(self._spots, key=lambda spot: spot.due):
+        for spot in sorted(self._spots, key=lambda spot: (spot.readings == 0, spot.due)):
             picture = pictures.get(spot.camera)
             if picture is not None and self._look_at(spot, picture, at):
                 covered += spot.covered
@@ -225,10 +228,10 @@ class Seeing:
         spot.restless = spot.restless + 1 if moves else 0
         if moves and spot.restless % RESTLESS:
             return False
-        if self._left == 0 or (spot.readings == 0 and at < spot.due):
+        anyway = spot.readings == 0
+        if self._left == 0 or (anyway and (at < spot.due or self._left < MOST)):
             return spot.fresh
         self._left -= 1
-        anyway = spot.readings == 0
         if anyway:
             spot.reading.begin()
         spot.readings, spot.fresh = max(0, spot.readings - 1), True

@@ -57,8 +57,8 @@ def test_an_empty_felt_shows_nothing_and_is_soon_not_read_any_more(table: Table)
     table.look(Scene(), 3)
     assert table.seeing.read == before
     table.at += AGAIN
-    table.look(Scene(), 3)
-    assert table.seeing.read == before + 8  # now and then each place
+    table.look(Scene(), 8)
+    assert table.seeing.read == before + 8  # now and then each place, one at a time
 
 
 def test_only_the_place_where_a_card_was_laid_is_read_and_the_card_lies_where_it_was_laid(table: Table) -> None:
