@@ -38,6 +38,7 @@ from tablectl.shoe.encoder import Encoder
 from tablectl.shoe.profile import load as load_profile
 from tests.benchmarks.slices import rounded
 from tests.broker import Broker
+from tests.table_toml import table_toml
 
 __all__ = ["CARDS", "measure"]
 
@@ -58,35 +59,6 @@ TOLD: Final = {
     "shoe": "shoe",
     "prompt": "prompt",
 }
-
-TABLE = """
-[table]
-site = "bench"
-pit = "bench"
-name = "latency"
-house = "{house}"
-
-[storage]
-folder = "store"
-min_free_mb = 0
-
-[broker]
-url = "{url}"
-
-[[devices]]
-name = "shoe"
-port = "shoe"
-profile = "bee-tek"
-
-[[devices]]
-name = "pad"
-port = "pad"
-profile = "dealer-pad"
-
-[[people]]
-name = "CHIEF7"
-may = ["ruling"]
-"""
 
 
 class Onlooker:
@@ -154,7 +126,7 @@ def measure(house: str, cards: int, tell: Callable[[str], None]) -> dict[str, ob
         broker = stack.enter_context(Broker(folder / "broker"))
         devices = {name: stack.enter_context(VirtualDevice(name, folder)) for name in ("shoe", "pad", *BARE)}
         onlooker = stack.enter_context(closing(Onlooker(broker)))
-        (folder / "table.toml").write_text(TABLE.format(house=house, url=broker.url))
+        (folder / "table.toml").write_text(table_toml(site="bench", name="latency", house=house, broker=broker.url))
         stack.enter_context(_running([*python, "tablectl", "run", "--quiet", "--config", str(folder / "table.toml")]))
         for name, files in zip(BARE, ([], [str(folder / "first"), str(folder / "second")]), strict=True):
             chain = [*python, "tests.benchmarks.bare_chain", str(devices[name].path), str(broker.port), name, *files]

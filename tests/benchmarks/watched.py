@@ -30,9 +30,10 @@ from tablectl.observations import CardDrawn
 from tablectl.resources import named_files
 from tablectl.shoe.encoder import Encoder
 from tablectl.shoe.profile import load as load_profile
-from tests.benchmarks.latency import QUIET, TABLE, TOLD, Onlooker, _running, _spread, _tag
+from tests.benchmarks.latency import QUIET, TOLD, Onlooker, _running, _spread, _tag
 from tests.benchmarks.slices import rounded
 from tests.broker import Broker
+from tests.table_toml import table_toml
 
 __all__ = ["measure"]
 
@@ -78,7 +79,7 @@ def measure(house: str, cards: int, tell: Callable[[str], None]) -> dict[str, ob
             own = folder / side
             own.mkdir()
             write_scene(own / "scene.json", scenes[0])
-            text = TABLE.format(house=folder / "quiet.toml", url=broker.url).replace('"latency"', f'"{side}"')
+            text = table_toml(site="bench", name=side, house=folder / "quiet.toml", broker=broker.url)
             (own / "table.toml").write_text(text + (CAMERAS.format(calibration=house) if side == "watched" else ""))
             for name in ("shoe", "pad"):
                 devices[side, name] = stack.enter_context(VirtualDevice(name, own))

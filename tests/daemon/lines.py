@@ -14,43 +14,18 @@ from tablectl.observations import CardDrawn, CutCard
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.encoder import Encoder
+from tests.table_toml import table_toml
 
 __all__ = ["BEGINS", "chunks_of", "configured"]
 
 BEGINS = to_micros("2026-11-30T12:00:00Z")
 SECOND = 1_000_000
 
-TABLE = """
-[table]
-site = "site"
-pit = "pit"
-name = "t07"
-house = "{house}"
-
-[storage]
-folder = "store"
-min_free_mb = 0
-
-[[devices]]
-name = "shoe"
-port = "shoe"
-profile = "bee-tek"
-
-[[devices]]
-name = "pad"
-port = "pad"
-profile = "dealer-pad"
-
-[[people]]
-name = "CHIEF7"
-may = ["ruling", "ack", "table", "shoe"]
-"""
-
 
 def configured(folder: Path, *, house: str = "es", more: str = "") -> ConfigFile:
     """A configuration in this folder; `more` is added to it."""
     path = folder / "table.toml"
-    path.write_text(TABLE.format(house=house) + more)
+    path.write_text(table_toml(house=house, more=more))
     return config.load(path)
 
 

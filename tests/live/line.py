@@ -30,6 +30,7 @@ from tablectl.mqtt.messages import Envelope
 from tablectl.notices import Alert, decode
 from tablectl.observations import Bet, CardDrawn
 from tablectl.recording.importers import open_log
+from tests.live.clock import clocked
 from tests.live.running import (
     Stage,
     Subscriber,
@@ -346,26 +347,22 @@ def clock_set_back(folder: Path, seed: int, *, days: int = 2) -> Clocked:
 
     With two `days`, then set it forward to the next day, which begins another ledger, and back an hour from there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    behind = folder / "behind"
-    behind.write_text("0")
     begins = datetime.now(UTC) - timedelta(minutes=10)
     section = f'day_begins = "{begins:%H:%M}"\n'  # ten minutes ago, so that an hour ago was yesterday's
-    module = ("tests.live.eager", "--behind", str(behind), "--retry", "0.5")
-    with staged(folder, module=module, seed=seed, start=False, table=section) as stage:
+    with clocked(folder, seed=seed, table=section) as (stage, set_back):
         stage.begin()
         stage.emulated.run(1)
-        _set(behind, HOUR)
+        set_back(HOUR)
         stage.emulated.run(1)
         _killed(stage)
         stage.begin()  # with a clock that is behind
         stage.emulated.run(1)
         assert len(ledgers(stage.file)) == 1
         if days > 1:
-            _set(behind, -24 * HOUR)
+            set_back(-24 * HOUR)
             until(lambda: len(ledgers(stage.file)) == 2, 20, "the next day's ledger")  # after some quiet seconds
             stage.emulated.run(1)
-            _set(behind, -23 * HOUR)
+            set_back(-23 * HOUR)
             stage.emulated.run(1)
             time.sleep(6)  # as long as a new day needs to begin
             _killed(stage)
@@ -388,12 +385,6 @@ def _killed(stage: Stage) -> None:
     """Kill the table once it has recorded what it read: what it had only read would be gone."""
     until(lambda: len(cards(stage.file)) == len(stage.emulated.account.owed()), what="the last card")
     stage.program.kill()
-
-
-def _set(behind: Path, seconds: int) -> None:
-    beside = behind.with_suffix(".new")
-    beside.write_text(str(seconds))
-    beside.replace(behind)
 
 
 def _assert_set_back(file: ConfigFile) -> None:

@@ -40,6 +40,7 @@ from tablectl.observations import CardDrawn, Observation, decode
 from tablectl.recording import folder as recordings
 from tablectl.recording.rebuilding import rebuild
 from tests.broker import Broker
+from tests.table_toml import table_toml
 
 __all__ = [
     "Heard",
@@ -64,35 +65,6 @@ __all__ = [
     "wait_for_phase",
 ]
 
-TABLE = """
-[table]
-site = "site"
-pit = "pit"
-name = "{name}"
-house = "{house}"
-{table}
-[storage]
-folder = "store"
-min_free_mb = 0
-
-[[devices]]
-name = "shoe"
-port = "devices/shoe"
-profile = "{shoe}"
-
-[[devices]]
-name = "pad"
-port = "devices/pad"
-profile = "{pad}"
-
-[[people]]
-name = "CHIEF7"
-may = ["ruling", "ack", "table", "shoe"]
-"""
-BROKER = """
-[broker]
-url = "{url}"
-"""
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ("tablectl", "run", "--quiet", "--config")
 RUNS = " runs; its record is "
@@ -119,9 +91,9 @@ def configured(
     `table` is added to what it says of the table, `more` to all of it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    text = TABLE.format(name=name, house=house, shoe=shoe, pad=pad, table=table) + more
+    text = table_toml(name=name, house=house, shoe=shoe, pad=pad, ports="devices/", table=table, more=more, broker=broker)
     path = folder / "table.toml"
-    path.write_text(text + (BROKER.format(url=broker) if broker else ""))
+    path.write_text(text)
     return config.load(path)
 
 

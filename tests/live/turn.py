@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.live.clock import clocked
 from tests.live.kill import cards_in_recordings
-from tests.live.running import assert_told, assert_whole, cards, ledgers, staged, until
+from tests.live.running import assert_told, assert_whole, cards, ledgers, until
 
 __all__ = ["Turned", "killed_at_the_turn"]
 
@@ -46,18 +47,12 @@ class Turned(NamedTuple):
 def killed_at_the_turn(folder: Path, runs: int, seed: int) -> Turned:
     """Kill a table at the turn of so many days. An `AssertionError` says what was not as it must be."""
     draw, made = random.Random(seed), 0
-    folder.mkdir(parents=True, exist_ok=True)
-    behind = folder / "behind"
-    behind.write_text("0")
-    module = ("tests.live.eager", "--behind", str(behind), "--retry", "0.5")
-    with staged(folder, module=module, seed=seed, start=False) as stage:
+    with clocked(folder, seed=seed) as (stage, set_back):
         for run in range(runs):
             stage.begin()
             stage.emulated.run(1)
             before, there = len(ledgers(stage.file)), _files(folder)
-            beside = folder / "beside"
-            beside.write_text(str(-DAY * (run + 1)))
-            beside.replace(behind)
+            set_back(-DAY * (run + 1))
             until(partial(_more, folder, there), 30, "the next day's ledger")
             time.sleep(draw.uniform(0, LATEST))
             stage.program.kill()
