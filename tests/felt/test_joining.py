@@ -10,6 +10,7 @@ from tablectl.cards import PACK, Card
 from tablectl.felt.find import Corner
 from tablectl.felt.inset import DeckShape, Inset
 from tablectl.felt.joining import Joined, join, learnt
+from tablectl.felt.read import Reading, cards_of
 
 SCALE = 2.0
 
@@ -212,11 +213,55 @@ def test_a_deck_known_to_have_two_indices_a_card_has_no_card_with_two_at_one_end
 
 def test_a_deck_known_to_have_four_indices_leaves_the_side_of_a_lone_one_to_the_card_upon_it() -> None:
     """The right side of a card shows; the card that hides its left lies there, seen by both its ends alone."""
-    shape = DeckShape()
-    for face in PACK[:8]:
-        (card,) = join([(end, face) for end in four_ends(10, 20)], [], SCALE)
-        shape = learnt(shape, [(card.card, card.corners)], SCALE)
+    shape = four_indices()
     assert shape.four is True
     hidden, upon = four_ends(0, 0), four_ends(-17, 0)
     cards = join([(hidden[1], Card.S5), (upon[0], Card.DK), (upon[3], Card.DK)], [], SCALE, shape)
     assert np.allclose(middle_of(cards, Card.S5), (31.5, 44), atol=2)
+
+
+def four_indices() -> DeckShape:
+    """What a deck with four indices has shown after eight cards."""
+    shape = DeckShape()
+    for face in PACK[:8]:
+        (card,) = join([(end, face) for end in four_ends(10, 20)], [], SCALE)
+        shape = learnt(shape, [(card.card, card.corners)], SCALE)
+    return shape
+
+
+@pytest.mark.parametrize("x", [0.0, 150.0])
+def test_where_nothing_says_on_which_side_of_its_indices_a_card_lies_it_is_half_a_card_off_at_the_most(x: float) -> None:
+    """A whole card lies too far off to hide anything."""
+    one, other = four_ends(x, 0)[0], four_ends(x, 0)[2]
+    cards = join([(one, Card.S5), (other, Card.S5), *((end, Card.DK) for end in four_ends(75, 150))], [], SCALE, four_indices())
+    assert abs(middle_of(cards, Card.S5)[0] - (x + 31.5)) < 27
+    assert abs(middle_of(cards, Card.S5)[0] - (x + 6 - 25.5)) < 27
+
+
+def test_a_card_that_is_not_certain_says_too_which_side_of_the_card_under_it_shows() -> None:
+    """The upper indices of the card upon it were found and not told."""
+    left, _, lower, _ = four_ends(0, 0)
+    upon = four_ends(17, 0)[:2]
+    cards = join([(left, Card.S5), (lower, Card.S5)], list(upon), SCALE, four_indices())
+    assert sorted(card.card for card in cards) == sorted([Card.S5, Card.UNREAD])
+    assert np.allclose(middle_of(cards, Card.S5), (31.5, 44), atol=2)
+    assert np.allclose(middle_of(cards, Card.UNREAD), (48.5, 44), atol=2)
+
+
+def test_two_cards_that_are_not_certain_stay_two() -> None:
+    """Their indices stand too near each other for one card's, and those of a deck with two do not stand at one end."""
+    upper = [four_ends(place * 40.0, 0)[0] for place in range(2)]
+    assert len(join([], upper, SCALE, four_indices())) == 2
+    assert len(join([], list(four_ends(0, 0)[:2]), SCALE)) == 2
+
+
+def test_an_unread_index_that_was_found_twice_is_one_card() -> None:
+    assert len(join([], [corner(20, 20), corner(22, 21)], SCALE)) == 1
+
+
+def test_cards_are_told_where_the_deck_that_was_seen_before_has_them() -> None:
+    inset = Inset(23.0, 28.5)
+    seen = cards_of([Reading(end, Card.CK, 1.0, 0.0) for end, _ in whole(Card.CK, (60, 60), 0, inset)], 0.99, SCALE)
+    shape = learnt(DeckShape(), [(card.card, card.corners) for card in seen], SCALE)
+    (card,) = cards_of([Reading(whole(Card.D2, (200, 60), 0, inset)[0][0], Card.D2, 1.0, 0.0)], 0.99, SCALE, shape)
+    assert np.hypot(*(np.array(card.polygon).mean(axis=0) / SCALE - (200, 60))) < 2.0
