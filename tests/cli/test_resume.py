@@ -10,13 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tablectl.cli.session import Session
+from tablectl.cli.session import RULED, Session
+from tablectl.errors import LedgerError
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.instants import from_micros, to_micros
 from tablectl.ledger.pin import Pin, Pinned, TableName
 from tablectl.ledger.reader import Entry
-from tablectl.observations import Observation, decode
+from tablectl.observations import Observation, Ruling, decode
 from tablectl.recording.day import rest_of
 from tablectl.recording.fusing import fused
 from tablectl.recording.sources import Seen
@@ -125,6 +126,28 @@ def test_what_a_camera_saw_is_fused_as_if_the_replay_had_not_been_cut(tmp_path: 
         before = replayed(recording, ledger, most=cut)
         assert before + replayed(recording, ledger, resume=True) == whole, cut
         assert kept(ledger) == entries, cut
+
+
+def test_a_ruling_over_mqtt_among_what_a_camera_saw_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Between which two sightings it came no ledger tells. In a day without a camera that is of no account."""
+    recording, ledger = watched(tmp_path), tmp_path / "day"
+    seen = sum(entry.kind == "observation" for entry in kept(replayed_into(recording, ledger, ruled=15)))
+    with pytest.raises(LedgerError, match=r"entry \d+ came over MQTT while a camera saw the felt, and so cannot be gone on with"):
+        replayed(recording, ledger, resume=True)
+    assert sum(entry.kind == "observation" for entry in kept(ledger)) == seen, "and nothing is added to it"
+
+
+def replayed_into(recording: Path, ledger: Path, *, ruled: int) -> Path:
+    """A replay that is cut after a ruling over MQTT, which came after so many observations."""
+    table = Table(rules.load("es").house)
+    with Session(table, pin("es"), ledger=ledger) as session:
+        found = (seen for seen in fused(session.fusion, rest_of(recording, {})) if isinstance(seen, Seen))
+        for seen in islice(found, ruled):
+            session.take(seen)
+        session.take(Seen(RULED, Ruling(do="void_round", by="CHIEF7", reason="seen on the film")))
+        for seen in islice(found, 3):
+            session.take(seen)
+    return ledger
 
 
 def test_open_alerts_survive_the_cut(tmp_path: Path) -> None:
