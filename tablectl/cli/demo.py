@@ -130,8 +130,8 @@ def demo(
 
 
 def _stay(display: DemoDisplay, tables: list[_Staged], ears: Ears) -> None:
-    """Stay until Ctrl-C. Raises `TablectlError` when anything ends before."""
-    while True:
+    """Stay until Ctrl-C, or until the terminal is gone. Raises `TablectlError` when anything ends before."""
+    while attended():  # a terminal that is closed may be told to our parent alone
         display.check()
         for table in tables:
             table.check()
