@@ -2,11 +2,11 @@
 
 As in `latency`, each is `tablectl run` with devices of its own, on one broker; a card goes to one, and when that is quiet again
 to the other, first to this and first to that in turns. On the felt lies what is dealt, as at a real table: a hand is on its way
-while a card leaves the shoe, lays it where the game has it go, and takes all away when the round is paid, at the pace of a brisk
-dealer. That is meant to be fair, not to flatter: there are hands and fresh cards to read at every card, and fusion pairs them with
-the draws; but the table is not left with draws that lie nowhere, which pile up as they never do where cards are dealt. How many of
-the cards were found on the felt is told beside the times: where most are `missing` the machine was too busy to watch, and the times
-say nothing. What else the felt has to say is switched off, so that nothing stops the game.
+while a card leaves the shoe, lays it where the game has it go, and takes all away when the round is paid, at the pace of a
+brisk dealer. That is meant to be fair, not to flatter: there are hands and fresh cards to read at every card, and fusion pairs
+them with the draws; but the table is not left with draws that lie nowhere, which pile up as they never do where cards are
+dealt. How many of the cards were found on the felt is told beside the times: where most are `missing` the machine was too busy
+to watch, and the times say nothing. What else the felt has to say is switched off, so that nothing stops the game.
 """
 
 from __future__ import annotations
