@@ -19,11 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-import msgspec
-
 from tablectl.cards import Card
 from tablectl.felt.sighting import Began, Hidden, Moved, Parted, Placed, Read, StakeSeen, Swapped, Tracked
 from tablectl.game.table import Due
+from tablectl.holding import CAMERA, HELD, Holding, felt_says
 from tablectl.instants import from_micros, to_micros
 from tablectl.observations import (
     CardDrawn,
@@ -45,13 +44,8 @@ from tablectl.places import BoxPlace, Place
 
 __all__ = ["CAMERA", "DOUBT", "HELD", "MISSING", "Fusion", "State"]
 
-CAMERA: Final = "camera"
 SHOE: Final = "shoe"
 
-HELD: Final = 1_500_000
-"""Microseconds that a card is held for the felt's word, at the most."""
-LATE: Final = 1_000_000
-"""Microseconds by which a key goes before the card it followed, where only the camera sees the cards: so long it is held."""
 PICKED: Final = 1_000_000
 """Microseconds in which a hand's cards are picked up one after the other."""
 BACK: Final = 2_000_000
@@ -78,6 +72,7 @@ class Fusion:
         self.due = due
         self.state = state or State()
         self._pairing = Pairing(due, self.state)
+        self._holding = Holding(due, self.state)
 
     @property
     def is_idle(self) -> bool:
@@ -98,7 +93,7 @@ class Fusion:
         times += [time for laid in state.laid if not laid.settled and (time := self._judged_at(laid)) is not None]
         times += [gone.at + PICKED for gone in state.gone if not gone.told]
         if state.held:
-            times.append(self._held_until())
+            times.append(self._holding.until())
         return min((max(time, state.now + 1) for time in times), default=None)
 
     def _judged_at(self, laid: Laid) -> int | None:
@@ -152,14 +147,14 @@ class Fusion:
                 for draw in state.draws:
                     draw.unwatched = True
             else:
-                yield from self._released(everything=True)
+                yield from self._holding.released(everything=True)
                 state.camera = False
                 state.gone = []
                 for laid in state.laid:
                     laid.settled = True
         elif link.device == SHOE and up is not state.shoe:
             if not up:
-                yield from self._released(everything=True)
+                yield from self._holding.released(everything=True)
             state.shoe, state.shoe_since = up, state.now
         yield link
 
@@ -172,82 +167,13 @@ class Fusion:
         at = to_micros(drawn.at) if drawn.at is not None else state.now
         draw = Draw(state.drawn, drawn.card, at, not state.camera, burned=due == "burn", due=due)
         state.draws = [*state.draws[-MOST:], draw]
-        if state.held or self._must_wait(drawn):
+        if state.held or self._holding.must_wait(drawn):
             state.held.append(drawn)
             yield from self._matched()
             return
         state.emitted += 1
         yield drawn
         yield from self._matched()
-
-    def _must_wait(self, drawn: CardDrawn) -> bool:
-        """Whether a card is held for the felt's word."""
-        if not self.state.camera or drawn.to is not None:
-            return False
-        return drawn.card is Card.UNREAD or self.due().hand is not None
-
-    def _held_until(self) -> int:
-        first = self.state.held[0]
-        return self._at(first) + (HELD if isinstance(first, CardDrawn) else LATE)
-
-    def _at(self, observation: Observation) -> int:
-        return to_micros(observation.at) if observation.at is not None else self.state.now
-
-    def _released(self, *, everything: bool = False, before: int = 0) -> Iterator[Observation]:
-        """Let go what is held, as far as the felt's word is there, or need not be waited for any longer.
-
-        `before`: what came before that time goes on as well, since a card that was seen later is about to.
-        """
-        state = self.state
-        while state.held:
-            first = state.held[0]
-            if not isinstance(first, CardDrawn):
-                if not everything and not state.shoe and state.now < self._held_until() and self._at(first) >= before:
-                    return
-                state.held.pop(0)
-                yield first
-                continue
-            laid = next((laid for laid in state.laid if laid.draw == state.emitted + 1), None)
-            known = laid is not None and Card.UNREAD is not (first.card if first.card is not Card.UNREAD else laid.card)
-            if not (everything or known or not self._must_wait(first) or state.now >= self._held_until()):
-                return
-            state.held.pop(0)
-            state.emitted += 1
-            if laid is None:
-                self._say_due()
-                yield first
-            else:
-                yield self._with_place(first, laid)
-                if Card.UNREAD not in (first.card, laid.card) and first.card is not laid.card:
-                    yield self._felt("placed", laid, to=None)
-
-    def _with_place(self, drawn: CardDrawn, laid: Laid) -> CardDrawn:
-        """A draw with what the felt adds to it. Where the two name different cards, the shoe's stands until that is ruled on."""
-        if drawn.card is Card.UNREAD:
-            card, source = laid.card, drawn.source if laid.card is Card.UNREAD else CAMERA
-        else:
-            card, source = drawn.card, "both" if laid.card is drawn.card else drawn.source
-        acting = self.due().hand
-        hit = laid.card is Card.UNREAD and acting is not None and acting.box == box_of(laid.place)
-        to = None if hit else self._where(laid)
-        return msgspec.structs.replace(drawn, card=card, to=to, source=source, crosswise=laid.crosswise)
-
-    def _where(self, laid: Laid) -> Place:
-        """Where it lies. Which hand of a split box an unread card is in, or any before the two were seen apart, nobody saw."""
-        place, due = laid.place, laid.taken.due if laid.taken is not None else None
-        if laid.card is Card.UNREAD and due is not None and one_box(due, place):
-            return due
-        if isinstance(place, BoxPlace) and place.box in self.state.split:
-            hands = {other.place for other in self.state.laid if one_box(other.place, place)}
-            return place if len(hands) > 1 else BoxPlace(place.box)
-        return place
-
-    def _say_due(self) -> None:
-        """The card that goes on now goes without a word of the felt: where the game has it go is known by now."""
-        draw = next((draw for draw in self.state.draws if draw.number == self.state.emitted), None)
-        if draw is not None and draw.due is None:
-            due = self.due()
-            draw.due = due.card if due.hand is None else BoxPlace(due.hand.box, due.hand.number)
 
     # The felt's
 
@@ -284,7 +210,7 @@ class Fusion:
             elif isinstance(event, Moved):
                 before, laid.place = laid.place, event.place
                 if laid.settled and not one_box(before, laid.place):
-                    yield self._felt("moved", laid, to=laid.place)
+                    yield felt_says(self.state, "moved", laid, to=laid.place)
             else:
                 state.laid.remove(laid)
                 state.split = [box for box in state.split if any(box_of(other.place) == box for other in state.laid)]
@@ -302,9 +228,9 @@ class Fusion:
         if laid.draw is None:
             yield from self._matched()
         elif laid.draw > self.state.emitted:
-            yield from self._released()
+            yield from self._holding.released()
         else:
-            yield self._felt("placed", laid, to=None)
+            yield felt_says(self.state, "placed", laid, to=None)
 
     def _swapped(self, laid: Laid, event: Swapped) -> Iterator[Observation]:
         laid.card = event.card
@@ -316,7 +242,7 @@ class Fusion:
             laid.draw, laid.first = draw.number, event.first
             yield from self._paired(draw, laid)
         else:
-            yield self._felt("swapped", laid, to=laid.place, was=event.was)
+            yield felt_says(self.state, "swapped", laid, to=laid.place, was=event.was)
 
     def _parted(self, event: Parted) -> Iterator[Observation]:
         before = {laid.place for laid in self.state.laid if box_of(laid.place) == event.box}
@@ -340,7 +266,7 @@ class Fusion:
                 continue
             if all(laid.draw is not None and laid.id in event.lying and laid.first < event.first for laid in cards):
                 cards[0].told = True
-                yield self._felt("not_collected", cards[-1], to=place)
+                yield felt_says(self.state, "not_collected", cards[-1], to=place)
 
     # Which draw is which card
 
@@ -376,9 +302,9 @@ class Fusion:
                 return  # which of the two lies where, nobody saw
         laid.draw = draw.number
         if draw.number > state.emitted:
-            yield from self._released()
+            yield from self._holding.released()
         else:
-            yield self._felt("placed", laid, to=self._where(laid), crosswise=laid.crosswise)
+            yield felt_says(self.state, "placed", laid, to=self._holding.where(laid), crosswise=laid.crosswise)
 
     # What time brings
 
@@ -387,7 +313,7 @@ class Fusion:
         if not state.camera:
             return
         yield from self._matched()
-        yield from self._released()
+        yield from self._holding.released()
         for laid in [laid for laid in state.laid if not laid.settled]:
             yield from self._unexplained(laid)
         state.draws = [draw for draw in state.draws if state.now < self._forgotten(draw) or self._lost(draw)]
@@ -396,7 +322,7 @@ class Fusion:
                 draw.told = True
                 if (like := self._pairing.mistaken(draw)) is not None:
                     like.draw, like.first = draw.number, draw.at
-                    yield self._felt("placed", like, to=self._where(like))
+                    yield felt_says(self.state, "placed", like, to=self._holding.where(like))
                     continue
                 ago = max(0, state.emitted - draw.number)
                 yield Felt(at=from_micros(state.now), kind="missing", card=draw.card, ago=ago)
@@ -427,7 +353,7 @@ class Fusion:
             state.drawn += 1
             state.emitted += 1
             laid.draw, laid.settled = state.drawn, True
-            yield from self._released(before=laid.first)
+            yield from self._holding.released(before=laid.first)
             yield CardDrawn(at=from_micros(state.now), card=laid.card, to=laid.place, source=CAMERA, crosswise=laid.crosswise)
             return
         if state.now < doubt_until(laid) or (laid.card is Card.UNREAD and self._pairing.may_be(laid)):
@@ -440,7 +366,7 @@ class Fusion:
             state.laid = [other for other in state.laid if other is not source]
             state.gone = [gone for gone in state.gone if gone.laid is not source]
             if not one_box(source.place, laid.place):
-                yield self._felt("moved", laid, to=laid.place)
+                yield felt_says(self.state, "moved", laid, to=laid.place)
         else:
             yield Felt(at=from_micros(state.now), kind="appeared", to=laid.place, card=laid.card)
 
@@ -456,7 +382,7 @@ class Fusion:
             if lying:
                 gone.told = True
                 if gone.laid.draw is not None:
-                    yield self._felt("missing", gone.laid, to=place)
+                    yield felt_says(self.state, "missing", gone.laid, to=place)
             elif all(state.now >= other.at + PICKED for other in mates):
                 for other in mates:
                     other.told, other.at = True, 0  # not to be found elsewhere
@@ -467,12 +393,6 @@ class Fusion:
     def _is_back(self, since: int, at: int | None = None) -> bool:
         """Whether something came back so lately that what is seen may be older."""
         return (self.state.now if at is None else at) < since + BACK
-
-    def _felt(
-        self, kind: FeltKind, laid: Laid, *, to: Place | None, was: Card | None = None, crosswise: bool = False
-    ) -> Observation:
-        ago = None if laid.draw is None else max(0, self.state.emitted - laid.draw)
-        return Felt(at=from_micros(self.state.now), kind=kind, to=to, card=laid.card, was=was, ago=ago, crosswise=crosswise)
 
 
 def _out_of_sight(laid: Laid) -> bool:
