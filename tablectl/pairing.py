@@ -32,7 +32,7 @@ FLIGHT: Final = 500_000
 """Microseconds between a card's leaving the shoe and its coming into sight: of two draws of one face, the likelier one's."""
 
 
-class Draw(msgspec.Struct):
+class Draw(msgspec.Struct, omit_defaults=True):
     """A card that left the shoe and was not seen to lie yet. `number` counts all cards, from 1."""
 
     number: int
@@ -51,7 +51,7 @@ class Draw(msgspec.Struct):
     """Where the game has it go; None: that is not known before it is seen, since a hand acts."""
 
 
-class Laid(msgspec.Struct):
+class Laid(msgspec.Struct, omit_defaults=True):
     """A card on the felt. `draw` is the number of its draw; None: it lay there before, or nothing explains it."""
 
     id: int
@@ -72,7 +72,7 @@ class Laid(msgspec.Struct):
     """It was in plain sight when a card came to rest last."""
 
 
-class Gone(msgspec.Struct):
+class Gone(msgspec.Struct, omit_defaults=True):
     """A card that lies on the felt no more."""
 
     laid: Laid
@@ -80,7 +80,7 @@ class Gone(msgspec.Struct):
     told: bool = False
 
 
-class State(msgspec.Struct):
+class State(msgspec.Struct, omit_defaults=True):
     """All that fusion knows: what a ledger keeps beside its entries, so that a table that starts again goes on from here."""
 
     camera: bool = False
