@@ -116,6 +116,6 @@ def test_an_installed_table_plays(installed: Run) -> None:
 
 def test_an_installed_table_shows_itself(installed: Run) -> None:
     """The recorded sessions are inside, and Mosquitto is found outside."""
-    result = installed("tablectl", "demo", "--house", "fr")
+    result = installed("tablectl", "demo", "--house", "fr", "--no-felt")
     assert (result.returncode, result.stderr) == (0, "")
     assert "round 1: staked 80.00, returned 105.00, carried 20.00" in result.stdout

@@ -76,6 +76,8 @@ class Subscription:
                     self._tell(None)
                     await self._listen(client)
             except (aiomqtt.MqttError, OSError, ConfigError, ValueError) as error:
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    raise asyncio.CancelledError from error  # the farewell failed, and hid that we were told to stop
                 why = str(error) or type(error).__name__
                 self._hub.broker_is_away(why)
                 self._tell(why)

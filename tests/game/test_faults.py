@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tablectl.game.table import Table
+from tablectl.notices import Alert
+from tablectl.observations import Felt
+from tablectl.places import BoxPlace
 from tests.game.laws import ALWAYS
 from tests.game.shorthand import read
 from tests.game.test_properties import hold
@@ -36,3 +40,12 @@ def test_what_was_once_wrong(fault: str) -> None:
     house, stream = FAULTS[fault]
     seen = tuple(read(stream))
     hold(Stream(HOUSES[house], seen), len(seen) // 2, ALWAYS)
+
+
+def test_a_bust_hand_that_still_lies_there_is_told_though_the_round_has_ended_meanwhile() -> None:
+    table = Table(HOUSES["es"])
+    for seen in read("bet1 bet2 TS 5S 9C 8H 6D KD stand2 8D"):
+        table.feed(seen)
+    assert table.phase == "betting"
+    said = table.feed(Felt(kind="not_collected", to=BoxPlace(1, 0), ago=1))
+    assert [(notice.code, notice.box) for notice in said if isinstance(notice, Alert)] == [("felt.not_collected", 1)]
