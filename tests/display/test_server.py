@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +12,10 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from tablectl.display import subscription
 from tablectl.display.guard import HEADERS
 from tablectl.display.heard import Heard
-from tablectl.display.hub import Clock, Hub
-from tablectl.display.subscription import Subscription
 from tablectl.display.view import picture
 from tablectl.ledger.pin import TableName
-from tablectl.mqtt.address import Address
-from tablectl.mqtt.credentials import Credentials
 from tests.broker import Broker
 from tests.display.screens import Screens, Teller, eventually
 from tests.display.test_view import DREW
@@ -343,25 +336,3 @@ def test_a_round_is_found_by_what_is_typed(screens: Screens, teller: Teller, tab
 @pytest.mark.parametrize("typed", ["", "x", "2026-13-40", "-1", "9" * 50, "%00"])
 def test_what_is_no_round_is_not_found(screens: Screens, typed: str) -> None:
     assert screens.get(f"/surveillance/find?table={NOWHERE}&q={typed}").code == 404
-
-
-def test_a_subscription_that_is_told_to_stop_stops_though_its_broker_says_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(subscription, "CONNECT_SECONDS", 0.3)  # so long the farewell waits for an answer
-    with Broker(tmp_path) as broker:
-        listening = threading.Event()
-
-        async def listen() -> None:
-            hub = Hub(Clock(lambda: time.monotonic_ns() // 1000, lambda: time.time_ns() // 1000))
-            task = asyncio.create_task(
-                Subscription(hub, Address.parse(broker.url), Credentials(), log=lambda _: listening.set()).run()
-            )
-            await asyncio.to_thread(listening.wait, 5)
-            broker.freeze()
-            task.cancel()
-            done, _ = await asyncio.wait({task}, timeout=3)
-            assert done, "it goes on listening"
-            assert task.cancelled()
-
-        asyncio.run(listen())
