@@ -89,7 +89,11 @@ class Fusion:
         state = self.state
         if not state.camera:
             return None
-        times = [draw.at + MISSING for draw in state.draws if self._lost(draw) and not self._pairing.is_hidden(draw)]
+        lost: int | None = None
+        for draw in state.draws:  # this is asked after each card, and the first draw is mostly the oldest: the others cost little
+            if (lost is None or draw.at < lost) and self._lost(draw) and not self._pairing.is_hidden(draw):
+                lost = draw.at
+        times = [lost + MISSING] if lost is not None else []
         times += [time for laid in state.laid if not laid.settled and (time := self._judged_at(laid)) is not None]
         times += [gone.at + PICKED for gone in state.gone if not gone.told]
         if state.held:

@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from tablectl.cards import PACK, Card
 from tablectl.felt.sighting import Began, Hidden, Parted, Placed, Read, Removed, StakeSeen, Tracked
-from tablectl.fusion import Fusion
+from tablectl.fusion import MISSING, Fusion, State
 from tablectl.game.table import Table
 from tablectl.houses import rules
 from tablectl.instants import from_micros, to_micros
 from tablectl.notices import Alert, Dealt, Notice, Outcome
 from tablectl.observations import Bet, CardDrawn, Decision, Felt, Link, NoMoreBets, Observation, Tick
+from tablectl.pairing import Draw
 from tablectl.places import BoxPlace, Place
 from tests.felt.scripted import SECOND, Lying, Noise, Session, slot
 
@@ -289,6 +290,20 @@ def test_an_unread_card_where_its_box_lost_one_is_that_one_until_it_is_read() ->
     assert felt.alerts == []
     felt.take(Read(3, Card("AC")))
     assert felt.alerts == ["felt.identity_mismatch"]
+
+
+def test_a_tick_is_due_when_the_oldest_draw_that_is_worth_a_word_would_be_missing() -> None:
+    """Whatever their order."""
+    first = SECOND * 1000
+    draws = [
+        Draw(1, Card("8S"), first, burned=True),
+        Draw(2, Card("9S"), first + 1, told=True),
+        Draw(3, Card("TS"), first + 2, due=BoxPlace(3, 0)),
+        Draw(4, Card("JS"), first + 4, due=BoxPlace(1, 0)),
+        Draw(5, Card("QS"), first + 3, due=BoxPlace(2, 0)),
+    ]
+    known = State(camera=True, now=first + 5, drawn=5, emitted=5, draws=draws, hidden={"3": first})
+    assert Fusion(Table(HOUSES["fr"]).due, known).wakes_at == first + 3 + MISSING
 
 
 def test_a_card_is_not_missing_while_something_lies_where_it_is_due_that_came_with_it() -> None:
