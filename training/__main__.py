@@ -24,10 +24,10 @@ def main() -> None:
     """Draw, learn, tune."""
     parser = argparse.ArgumentParser(prog="python -m training", description="Train the card reader's two networks on this CPU.")
     parser.add_argument("--scenes", type=int, default=4450)
-    parser.add_argument("--corners", type=int, default=210, help="parts of corners, of ten decks each")
-    parser.add_argument("--find-steps", type=int, default=2700)
-    parser.add_argument("--read-steps", type=int, default=21000)
-    parser.add_argument("--tune-decks", type=int, default=324)
+    parser.add_argument("--corners", type=int, default=380, help="parts of corners, of ten decks each")
+    parser.add_argument("--find-steps", type=int, default=6000)
+    parser.add_argument("--read-steps", type=int, default=28000)
+    parser.add_argument("--tune-decks", type=int, default=440)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--pool", type=Path, default=CACHE / "scenes", help="where what was drawn is kept")
     parser.add_argument("--into", type=Path, default=MODELS, help="the folder of the weights")
@@ -48,11 +48,12 @@ def main() -> None:
     drawing = spawned(target=_draw, args=(arguments.pool, arguments.scenes, arguments.corners))
     drawing.start()
     pool, count, into = Pool(arguments.pool), arguments.scenes, arguments.into
-    learn_to_find(pool, count, arguments.find_steps, into / "finder.onnx", log)
+    corners, parts = Corners(arguments.pool), arguments.corners
+    learn_to_find(pool, count, corners, parts, arguments.find_steps, into / "finder.onnx", log)
     finds = mined(pool, range(count), into / "finder.onnx")
     log(f"the finder finds {len(finds)} places in {count} scenes")
     scenes, false = scene_indices(pool, count), false_finds(pool, finds)
-    learn_to_read(Corners(arguments.pool), arguments.corners, scenes, false, arguments.read_steps, into / "reader.onnx", log)
+    learn_to_read(corners, parts, scenes, false, arguments.read_steps, into / "reader.onnx", log)
     drawing.join()
     tune(draw_for_tuning(arguments.pool, range(arguments.tune_decks)), into, log)
     for left in into.glob("*.pt"):

@@ -1,4 +1,4 @@
-"""How the finder learns from the pool of scenes. Seeded; one step's pictures follow from its number."""
+"""How the finder learns, by turns from scenes and from small pictures of many decks. Seeded; a step's pictures follow from its number."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from training.networks import Finder
-from training.pool import Pool
+from training.pool import Corners, Pool
 
 __all__ = ["Average", "Log", "export", "learn_to_find"]
 
 Rows = NDArray[np.float32]
 Log = Callable[[str], None]
 PIECE = 208  # pixels of a scene that the finder sees at a time
+SCENES = 8  # such pieces in every other step, and
+SMALL = 24  # small pictures of many decks in the others
+OPEN_AT_FIRST = 6  # parts of corners that the first steps draw from
+OPENED_IN = 20  # steps after which one part more is open
 
 
 class Average:
@@ -58,9 +62,28 @@ def export(network: nn.Module, state: dict[str, Tensor], target: Path, shape: tu
     )
 
 
-def _scenes(step: int, batch: int, count: int, chance: np.random.Generator) -> NDArray[np.int64]:
-    """The scenes of a step: more of them are open the further the training is."""
-    return chance.integers(0, min(count, 150 + 2 * step), batch)
+class _Sorts:
+    """Pictures to learn from, more of them the further the training is."""
+
+    def __init__(self, pool: Pool, scenes: int, corners: Corners, parts: int):
+        self._pool, self._count, self._corners, self._parts = pool, scenes, corners, parts
+        self._opened: list[tuple[NDArray[np.uint8], Rows]] = []
+
+    def scenes(self, step: int, chance: np.random.Generator) -> list[tuple[NDArray[np.uint8], Rows]]:
+        """Pieces of scenes."""
+        seeds = chance.integers(0, min(self._count, 150 + 2 * step), SCENES)
+        return [_part(*_turned(*self._pool[int(seed)], int(chance.integers(4))), chance) for seed in seeds]
+
+    def small(self, step: int, chance: np.random.Generator) -> list[tuple[NDArray[np.uint8], Rows]]:
+        """Small pictures of many decks, whole."""
+        while len(self._opened) < min(self._parts, OPEN_AT_FIRST + step // OPENED_IN):
+            self._opened.append(self._corners[len(self._opened)])
+        made = []
+        for _ in range(SMALL):
+            images, rows = self._opened[int(chance.integers(len(self._opened)))]
+            place = int(chance.integers(len(images)))
+            made.append(_turned(images[place], rows[rows[:, 0] == place, 1:], int(chance.integers(4))))
+        return made
 
 
 def _turned(image: NDArray[np.uint8], rows: Rows, quarter: int) -> tuple[NDArray[np.uint8], Rows]:
@@ -129,12 +152,21 @@ def _light(images: Tensor, chance: np.random.Generator) -> Tensor:
 
 
 def learn_to_find(
-    pool: Pool, scenes: int, steps: int, target: Path, log: Log, batch: int = 8, begin: Path | None = None, rate: float = 3e-3
+    pool: Pool,
+    scenes: int,
+    corners: Corners,
+    parts: int,
+    steps: int,
+    target: Path,
+    log: Log,
+    begin: Path | None = None,
+    rate: float = 3e-3,
 ) -> None:
     """Train the finder and write it; `begin` has weights to go on from."""
     torch.manual_seed(1)
     network = Finder()
-    log(f"finder: {sum(p.numel() for p in network.parameters())} weights, {steps} steps of {batch} scenes")
+    log(f"finder: {sum(p.numel() for p in network.parameters())} weights, {steps} steps")
+    sorts = _Sorts(pool, scenes, corners, parts)
     if begin is not None:
         network.load_state_dict(torch.load(begin, weights_only=True))
     optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=1e-4)
@@ -144,9 +176,7 @@ def learn_to_find(
         for group in optimiser.param_groups:
             group["lr"] = rate * min(1, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * step / steps)))
         chance = np.random.default_rng([1, step])
-        picked = [
-            _part(*_turned(*pool[int(seed)], int(chance.integers(4))), chance) for seed in _scenes(step, batch, scenes, chance)
-        ]
+        picked = (sorts.small if step % 2 else sorts.scenes)(step, chance)
         aims = [_aims(rows, image.shape[0] // 4) for image, rows in picked]
         images = torch.from_numpy(np.stack([image.transpose(2, 0, 1) for image, _ in picked]).astype(np.float32) / 255)
         heat, weight, figures = (torch.from_numpy(np.stack(part)) for part in zip(*aims, strict=True))

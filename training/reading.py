@@ -117,10 +117,9 @@ def scene_indices(pool: Pool, scenes: int) -> list[Indices]:
 def false_finds(pool: Pool, finds: NDArray[np.float32]) -> Stock:
     """Patches of what the finder found in the scenes (`training.mining`) that is no index."""
     made = []
+    chance = np.random.default_rng(9)
     for find in finds[finds[:, 7] == REJECT]:
-        seed = int(find[0])
-        chance = np.random.default_rng([seed, 9, int(find[1]), int(find[2])])
-        made += [found_patch(pool[seed][0], find, chance) for _ in range(2)]
+        made += [found_patch(pool[int(find[0])][0], find, chance) for _ in range(2)]
     return Stock(np.stack(made))
 
 
