@@ -45,7 +45,6 @@ from tablectl.places import BoxPlace, Place
 __all__ = ["CAMERA", "DOUBT", "HELD", "MISSING", "Fusion", "State"]
 
 SHOE: Final = "shoe"
-
 PICKED: Final = 1_000_000
 """Microseconds in which a hand's cards are picked up one after the other."""
 BACK: Final = 2_000_000
@@ -57,8 +56,6 @@ MOST: Final = 400
 
 IN_ORDER = (CardDrawn, CutCard, Decision, Insurance, NoMoreBets, Paid, ShoeFault, Tick)
 """What must not overtake a card that is held."""
-
-
 _STAKES: Final[dict[str, FeltKind]] = {"occupied": "stake_laid", "emptied": "stake_taken", "changed": "stake_changed"}
 
 
@@ -102,7 +99,7 @@ class Fusion:
 
     def _judged_at(self, laid: Laid) -> int | None:
         """When time alone tells what a card is that is not explained yet; None: another card must."""
-        if _out_of_sight(laid):
+        if self._is_out_of_sight(laid):
             return None
         doubt = doubt_until(laid)
         if laid.card is not Card.UNREAD or self.state.now < doubt:
@@ -345,7 +342,7 @@ class Fusion:
     def _unexplained(self, laid: Laid) -> Iterator[Observation]:
         """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""
         state = self.state
-        if _out_of_sight(laid):
+        if self._is_out_of_sight(laid):
             return
         source = self._pairing.source_of(laid)
         alone = not state.shoe or laid.first < state.shoe_since + BACK // 2
@@ -398,7 +395,6 @@ class Fusion:
         """Whether something came back so lately that what is seen may be older."""
         return (self.state.now if at is None else at) < since + BACK
 
-
-def _out_of_sight(laid: Laid) -> bool:
-    """Whether it is unread and was not seen lately: maybe it lies there no more, and was read where it was carried to."""
-    return laid.card is Card.UNREAD and not laid.seen
+    def _is_out_of_sight(self, laid: Laid) -> bool:
+        """Whether it is unread and was not seen lately: maybe it was read where it was carried to. Without a shoe it counts."""
+        return self.state.shoe and laid.card is Card.UNREAD and not laid.seen

@@ -197,6 +197,17 @@ def test_an_unread_card_that_is_let_go_while_it_is_not_seen_may_be_the_one_that_
     assert felt.alerts == ["felt.card_appeared"]  # there it lies, after all
 
 
+def test_where_the_camera_alone_sees_the_cards_an_unread_one_counts_though_the_next_comes_while_an_arm_hides_it() -> None:
+    felt = ByHand()
+    felt.take(Link(device="shoe", state="down", why="unplugged"))
+    felt.wait(5.0)
+    felt.lay(1, "??", BoxPlace(1, 0))
+    felt.lay(2, "KD", BoxPlace(2, 0), hidden=(1,))
+    felt.wait(20.0)
+    cards = {str(one.to): one.card for one in felt.out if isinstance(one, CardDrawn)}
+    assert cards == {str(BoxPlace(1, 0)): Card.UNREAD, str(BoxPlace(2, 0)): Card("KD")}
+
+
 def test_an_unread_card_that_is_read_turns_out_to_be_another_draw() -> None:
     felt = ByHand()
     felt.draw("8S")  # this one is palmed
