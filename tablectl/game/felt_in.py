@@ -152,6 +152,8 @@ def _split(state: State, seen: Felt) -> None:
 def _not_collected(state: State, seen: Felt) -> None:
     index = _draw(state, seen)
     hand = _hand_at(state, state.place_of(state.history.entries[index].cause)) if index is not None else None
+    if hand is not None and hand.insurance:
+        return  # rightly it lies there until the round ends: that is with the very card that the felt has just seen
     # A round may have ended before the felt is sure: the dealer's last card takes less time than a hand that is not collected.
     if hand is not None and hand.result == "bust" and state.playing in (*IN_ROUND, "betting"):
         state.alert("felt.not_collected", hand=hand, cards=hand.cards)

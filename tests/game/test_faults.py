@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tablectl.game.table import Table
+from tablectl.game.view import view
 from tablectl.notices import Alert
 from tablectl.observations import Felt
 from tablectl.places import BoxPlace
@@ -49,3 +50,13 @@ def test_a_bust_hand_that_still_lies_there_is_told_though_the_round_has_ended_me
     assert table.phase == "betting"
     said = table.feed(Felt(kind="not_collected", to=BoxPlace(1, 0), ago=1))
     assert [(notice.code, notice.box) for notice in said if isinstance(notice, Alert)] == [("felt.not_collected", 1)]
+
+
+def test_an_insured_bust_hand_that_lies_there_until_the_round_ends_is_well() -> None:
+    """Its insurance is not settled before. The felt sees the dealer's last card at rest when the game knows of that."""
+    table = Table(HOUSES["fr"])
+    for seen in read("bet1 bet2 7C TS AS 6S 8D insure1=500 insure2=0 hit1 9H stand2 7S"):
+        table.feed(seen)
+    assert [hand.result for hand in view(table).boxes[0].hands] == ["bust"]
+    said = table.feed(Felt(kind="not_collected", to=BoxPlace(1, 0), ago=1))
+    assert not any(isinstance(notice, Alert) for notice in said)
