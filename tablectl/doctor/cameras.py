@@ -131,6 +131,8 @@ def _deck(calibration: str) -> Finding:
         return failed("deck", str(error), mend, error.exit_code)
     if outcome is None:
         return warned("deck", "none is enrolled: whether the reader can read this table's cards was not checked", mend)
+    if not outcome.of:
+        return warned("deck", f"whether the reader can read the enrolled deck is not known: it {outcome}", mend)
     if outcome.wrong > MISREAD * outcome.of:
         text = f"of the enrolled deck the reader reads {outcome.wrong} of {outcome.of} corners wrongly: deal another deck"
         return warned("deck", text, mend)
