@@ -23,16 +23,16 @@ _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to listen on each port for something that its profile knows; 0: not at all.",
+    help="How long to listen on each port for something that its profile knows, and to look at a camera; 0: not at all.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def doctor(ctx: click.Context, path: Path, seconds: float, as_json: bool) -> None:
     """See whether a table is fit to run, and what mends it.
 
-    Looks at the configuration, ports and what the devices send, clock, disk, recordings, ledger, keys and broker: a line each,
-    with pass, warn or fail, and what mends it. A running table is not disturbed. Exit code 0: all is well; 3: warnings; else
-    that of what failed (4 configuration, 5 device, 6 broker, 7 ledger or disk), 1 where several kinds did.
+    Looks at the configuration, ports and what the devices send, cameras and their deck, clock, disk, recordings, ledger, keys and
+    broker: a line each, with pass, warn or fail, and what mends it. A running table is not disturbed. Exit code 0: all is well;
+    3: warnings; else that of what failed (4 configuration, 5 device, 6 broker, 7 ledger or disk), 1 where several kinds did.
     """
     from tablectl.doctor.checkup import checkup
     from tablectl.doctor.finding import exit_code
