@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 UNCHECKED = "no deck is enrolled: whether its cameras can read this table's cards was not checked (tablectl calibrate deck)"
+"""What is said of a table with cameras whose calibration has no deck."""
 KEY = "signing-key"
 """The signing key in the storage folder, where the configuration names none."""
 DECK = "deck"

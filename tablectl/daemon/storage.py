@@ -22,13 +22,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tablectl.errors import ConfigError, LedgerError
 
-__all__ = ["RECORD", "Day", "Storage", "day_of", "zone_of"]
+__all__ = ["MEGABYTE", "RECORD", "ROOM_AGAIN", "WRITTEN", "Day", "Storage", "day_of", "zone_of"]
 
-MEGABYTE = 1_000_000
+MEGABYTE: Final = 1_000_000
 RECORD: Final = "record"
 """What the disk is called among the devices."""
 WRITTEN: Final = "written again"
+"""What is said of it when the record can be written after it could not,"""
 ROOM_AGAIN: Final = "room again"
+"""and when there is room after there was too little."""
 
 _LEDGER = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.(\d{1,4}))?\.db", re.ASCII)
 
