@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["gone", "named"]
+__all__ = ["named"]
 
 
 def named(words: object) -> list[int]:
@@ -17,13 +16,3 @@ def named(words: object) -> list[int]:
             if str(words) in (place / "cmdline").read_text(errors="replace"):
                 found.append(int(place.name))
     return found
-
-
-def gone(words: object, seconds: float = 10.0) -> bool:
-    """Wait until there is no such process. False: there still is one."""
-    deadline = time.monotonic() + seconds
-    while named(words):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
