@@ -31,8 +31,8 @@ check: prepare ## the houses and profiles that ship
 bench: browser ## measure, and print JSON
 	@$(BIN)/python -m tests.benchmarks
 
-bench-felt: prepare ## how well cards are read, and how long a look at the felt takes
-	@$(BIN)/python -m tests.felt.bench
+bench-felt: prepare ## how well cards are read, and how long a look at the felt takes; PHOTOS=FOLDER reads photographs too
+	@$(BIN)/python -m tests.felt.bench $(if $(PHOTOS),--photos "$(PHOTOS)")
 	@$(BIN)/python -m tests.felt.bench_enrolled
 	@$(BIN)/python -m tests.felt.bench_codes
 	@$(BIN)/python -m tests.felt.speed

@@ -1,6 +1,6 @@
 """How well cards are read: rendered felts with faces that nothing was learnt from, and photographs; each figure with its count.
 
-    python -m tests.felt.bench [--cards 2000] [--followed 500] [--photos FOLDER] [--art FOLDER] [--json]
+    python -m tests.felt.bench [--cards 6700] [--followed 500] [--photos FOLDER] [--art FOLDER] [--json]
 
 A card counts when one of its indices is uncovered. *Right*: reported where it lies, as what it is. *Wrong*: reported as another.
 *False*: reported where no card has an index. The rest is unread: `??`, or not reported. *Followed* is what a tracker tells
@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from tablectl.cards import PACK, Card
 from tablectl.felt.find import corners_in, layers
+from tablectl.felt.inset import DeckShape
+from tablectl.felt.joining import learnt
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen, cards_of, read_corners
 from tablectl.felt.scene import (
@@ -125,9 +127,9 @@ def score(seen: list[Seen], sights: list[Sight]) -> tuple[int, int, int, int, in
     return len(due), len(right & due), wrong, false, unread
 
 
-def _read(picture: Picture, network: Eyes, px_per_mm: float | None) -> list[Seen]:
+def _read(picture: Picture, network: Eyes, px_per_mm: float | None, shape: DeckShape | None = None) -> list[Seen]:
     sizes = layers(picture, px_per_mm)
-    return cards_of(read_corners(sizes, corners_in(sizes, network), network), network.tuning.certain, px_per_mm)
+    return cards_of(read_corners(sizes, corners_in(sizes, network), network), network.tuning.certain, px_per_mm, shape)
 
 
 def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, network: Eyes | None = None) -> dict[str, Any]:
@@ -161,14 +163,16 @@ def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
 
     From then on they lie in plain sight for `REST` and `GRACE` frames more, since not each is read in the first. Each frame has
     light, a shake of the camera, noise and compression of its own. As in `tablectl.felt.seeing`, `READINGS` frames are read and
-    the last reading stands for those after. *Wrong*: a face told where no such card lies; *misplaced*: it
-    lies beside.
+    the last reading stands for those after; what a deck has shown of its indices is kept, as a table keeps it. *Wrong*: a face
+    told where no such card lies; *misplaced*: it lies beside.
     """
     network = network or eyes()
     total, later = np.zeros(5, int), np.zeros(5, int)
     felts = 0
+    shapes = [DeckShape()] * len(decks)
     while total[0] < cards:
-        deck, chance = decks[felts % len(decks)], np.random.default_rng([seed, 3, felts])
+        which, chance = felts % len(decks), np.random.default_rng([seed, 3, felts])
+        deck = decks[which]
         felt = dealt(deck, chance, px_per_mm)
         light = smooth_field(chance, (SIZE[1], SIZE[0]), 3, float(chance.uniform(0.5, 0.9)), 1.05)[..., None]
         tint = chance.uniform(0.93, 1.07, 3).astype(np.float32)
@@ -187,7 +191,9 @@ def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
                 bright = now.astype(np.float32) * light * (tint * np.float32(chance.normal(1, 0.015)))
                 shaken = cv2.warpAffine(bright, shake, SIZE, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
                 picture = sensor(np.asarray(shaken, np.float32), chance, blur, noise, quality)
-                seen = _once(_in_mm(one, felt.camera) for one in _read(picture, network, px_per_mm))
+                found = _read(picture, network, px_per_mm, shapes[which])
+                shapes[which] = learnt(shapes[which], [(one.card, one.corners) for one in found], px_per_mm)
+                seen = _once(_in_mm(one, felt.camera) for one in found)
             tracker.feed(Sighting(frame * 1_000_000 // RATE, seen, (), ()))
             if frame == settled:
                 total += _score_followed(tracker, sights, felt)
@@ -273,7 +279,7 @@ def main() -> None:
     """Measure and print."""
     cv2.setNumThreads(1)
     parser = argparse.ArgumentParser(prog="python -m tests.felt.bench")
-    parser.add_argument("--cards", type=int, default=2000, help="cards of each rendered kind")
+    parser.add_argument("--cards", type=int, default=6700, help="cards of each rendered kind")
     parser.add_argument("--followed", type=int, default=500, help="cards of each rendered kind that are followed")
     parser.add_argument("--photos", type=Path, help="a folder of photographs with a labels.csv")
     parser.add_argument("--art", type=Path, help="where the artists' decks are kept between runs")
