@@ -13,14 +13,15 @@ from tablectl.cli.demo_felt import DemoFelt, Saw, saw
 from tablectl.config import load
 from tablectl.observations import CardDrawn, Felt, Link
 from tablectl.places import BoxPlace
-from tests.daemon.lines import TABLE, configured
+from tests.daemon.lines import configured
 from tests.daemon.test_table import Clock, Running, ledgers
+from tests.table_toml import table_toml
 
 
 def test_its_felt_is_one_that_a_table_can_be_configured_with(tmp_path: Path) -> None:
     felt = DemoFelt(tmp_path, "lt")
     path = tmp_path / "table.toml"
-    path.write_text(TABLE.format(house="lt") + felt.configuration)
+    path.write_text(table_toml(house="lt", more=felt.configuration))
     file = load(path)
     assert [file.source_of(camera) for camera in file.config.cameras] == [f"virtual:{tmp_path / 'scene.json'}"] * 2
     assert file.calibration == "lt-two"
