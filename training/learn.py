@@ -1,4 +1,4 @@
-"""How the finder learns, by turns from scenes and from small pictures of many decks. Seeded; a step's pictures follow from its number."""
+"""How the finder learns: by turns from scenes and from small pictures of many decks. Seeded by the step's number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reader learns on: patches cut about the indices of a picture as the finder might, closer as it cuts again, and beside them."""
+"""What the reader learns on: patches about indices, as rough as the finder's and as close as a second look's, and beside them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def index_patch(image: Picture, row: NDArray[np.float32], chance: np.random.Gene
 
 
 def other_patch(image: Picture, rows: Rows, chance: np.random.Generator) -> Picture | None:
-    """A patch of a place that is no index: beside one, of one turned or of another size, or anywhere. None where it might be one."""
+    """A patch of what is no index: beside one, about one turned or of another size, or anywhere. None where it might be one."""
     size = image.shape[0]
     inside = rows[(rows[:, 0] > 0) & (rows[:, 0] < size) & (rows[:, 1] > 0) & (rows[:, 1] < size)]
     seen = np.minimum(inside[:, 8], inside[:, 9])
