@@ -8,7 +8,6 @@ by notice.
 
 from __future__ import annotations
 
-import os
 import signal
 import tempfile
 import time
@@ -101,7 +100,6 @@ def demo(
     else:
         plays = [Recorded(name) for name in ([house] if house else SESSIONS)]
     laid = {play.house for play in (plays[:1] if with_felt is None else plays if with_felt else ())}
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # what runs the card reader tells nobody, and leaves no file of its own
     with _ended_once(), ExitStack() as stack:
         broker = stack.enter_context(BrokerProcess())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tablectl-demo-")))

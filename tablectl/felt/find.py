@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tablectl.felt.networks import Eyes
 
-__all__ = ["WORKING_SCALE", "Corner", "Layer", "corners_in", "layers"]
+__all__ = ["WORKING_SCALE", "Corner", "Layer", "corners_in", "layers", "same"]
 
 Picture = NDArray[np.uint8]
 WORKING_SCALE = 2.0  # px/mm
@@ -79,7 +79,7 @@ def corners_in(sizes: list[Layer], eyes: Eyes, least: float | None = None) -> li
     found.sort(key=lambda corner: -corner.heat)
     kept: list[Corner] = []
     for corner in found:
-        if not any(_same(corner, other) for other in kept):
+        if not any(same(corner, other) for other in kept):
             kept.append(corner)
     return kept
 
@@ -103,7 +103,7 @@ def _peaks(out: NDArray[np.float32], scale: float, place: int, least: float) -> 
     return made
 
 
-def _same(one: Corner, other: Corner) -> bool:
-    """Whether two finds are one index."""
-    near = np.hypot(one.x - other.x, one.y - other.y) < 0.45 * max(one.height, other.height)
+def same(one: Corner, other: Corner, part: float = 0.45) -> bool:
+    """Whether two finds are one index: as near as a part of its height."""
+    near = np.hypot(one.x - other.x, one.y - other.y) < part * max(one.height, other.height)
     return bool(near and one.up[0] * other.up[0] + one.up[1] * other.up[1] > 0.3)

@@ -6,20 +6,25 @@ thresholds below which a card is unread. `python -m training` makes all of them.
 
 from __future__ import annotations
 
+import os
 from functools import cache, cached_property
 from pathlib import Path
 from typing import cast
 
 import msgspec
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from tablectl import settings
+from tablectl.felt.patches import Misfit
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # what runs the networks tells nobody, and leaves no file of its own
+import onnxruntime
 
 __all__ = ["Eyes", "Tuning", "eyes"]
 
 MODELS = Path(__file__).parent / "models"
+FIT_MOST = 20.0  # tenths: of what lies farther beside its patch nothing was learnt
 
 
 class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,10 +64,11 @@ class Eyes:
         out[0] = 1 / (1 + np.exp(-np.clip(out[0], -30, 30)))
         return out
 
-    def ranks(self, patches: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The logits of 13 ranks and "no index" (count, 14), and of four suits (count, 4)."""
+    def ranks(self, patches: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32], list[Misfit]]:
+        """The logits of 13 ranks and "no index" (count, 14), of four suits (count, 4), and how each index lies in its patch."""
         out = cast("list[NDArray[np.float32]]", self._reader.run(None, {"picture": patches}))[0]
-        return out[:, :14], out[:, 14:]
+        fits = [Misfit(*row) for row in (out[:, 18:].clip(-FIT_MOST, FIT_MOST) / 10).tolist()]
+        return out[:, :14], out[:, 14:18], fits
 
 
 @cache

@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablectl.cards import Card, Rank, Suit
-from tablectl.felt.find import Corner, Layer, corners_in, layers
+from tablectl.felt.find import Corner, Layer, corners_in, layers, same
 from tablectl.felt.inset import DeckShape
 from tablectl.felt.joining import join
 from tablectl.felt.networks import Eyes, eyes
-from tablectl.felt.patches import cut, normalised
+from tablectl.felt.patches import Misfit, Place, cut, normalised, refitted
 
-__all__ = ["Reading", "Seen", "cards_of", "chances", "logits", "read_corners", "read_picture", "within"]
+__all__ = ["Looks", "Reading", "Seen", "cards_of", "chances", "each_once", "looks", "read_corners", "read_picture", "within"]
 
 Picture = NDArray[np.uint8]
 SUITS, RANKS = tuple(Suit), tuple(Rank)
-# The cuts of an index whose answers are averaged: turned by degrees, height multiplied.
-CUTS = ((0.0, 1.0), (-3.5, 1.06), (3.5, 0.95))
+# The last cuts of an index, whose answers are averaged with the one before: turned by degrees, height multiplied.
+CUTS = ((-3.5, 1.06), (3.5, 0.95))
 NOTHING = 13  # the reader's answer after the ranks
 LIKELY = 0.6  # from this confidence on an index may help its card's other end
 SECOND_END = 2.5  # so much less doubt is left when the other end says the same
@@ -58,37 +58,70 @@ class Seen(NamedTuple):
 
 def read_corners(sizes: list[Layer], corners: list[Corner], network: Eyes) -> list[Reading]:
     """Read indices that `corners_in` found."""
-    if not corners:
-        return []
-    ranks, suits = logits(sizes, corners, network)
+    corners, ranks, suits = looks(sizes, corners, network)
     rank = chances(ranks / network.tuning.temperature_rank)
     suit = chances(suits / network.tuning.temperature_suit)
     best_rank, best_suit = rank[:, :NOTHING].argmax(1), suit.argmax(1)
-    made = []
+    made: list[Reading] = []
     for place, corner in enumerate(corners):
         card = Card(RANKS[best_rank[place]].value + SUITS[best_suit[place]].value)
         confidence = float(rank[place, best_rank[place]] * suit[place, best_suit[place]])
         if not within(sizes[corner.layer], corner):
             confidence = 0.0
         made.append(Reading(corner, card, confidence, float(rank[place, NOTHING])))
-    return made
+    return each_once(made)
 
 
-def logits(sizes: list[Layer], corners: list[Corner], network: Eyes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What the reader says of each corner before it is made a chance: 13 ranks and "no index", and four suits."""
-    ranks, suits = network.ranks(normalised(np.stack([_patch(sizes[corner.layer], corner, *CUTS[0]) for corner in corners])))
+def each_once(readings: list[Reading]) -> list[Reading]:
+    """Of finds that, looked at closer, are one index, the most confident reading; in the order given."""
+    kept: list[int] = []
+    for place in sorted(range(len(readings)), key=lambda place: -readings[place].confidence):
+        if not any(same(readings[place].corner, readings[other].corner) for other in kept):
+            kept.append(place)
+    return [readings[place] for place in sorted(kept)]
+
+
+class Looks(NamedTuple):
+    """What the reader says of finds: where each truly lies, and its logits of 13 ranks and "no index", and of four suits."""
+
+    corners: list[Corner]
+    ranks: NDArray[np.float32]
+    suits: NDArray[np.float32]
+
+
+def looks(sizes: list[Layer], corners: list[Corner], network: Eyes) -> Looks:
+    """Look at each find, and at all but what is plainly no index thrice more, cut as the look before says that it lies."""
+    if not corners:
+        return Looks([], np.zeros((0, NOTHING + 1), np.float32), np.zeros((0, len(SUITS)), np.float32))
+    ranks, suits, fits = network.ranks(_patches(sizes, corners))
+    found = list(corners)
     again = np.nonzero(chances(ranks)[:, NOTHING] < PLAINLY_NOTHING)[0]
-    if len(again):  # the other cuts, of all but what is plainly no index
-        cuts = [_patch(sizes[corners[place].layer], corners[place], *how) for how in CUTS[1:] for place in again]
-        more_ranks, more_suits = network.ranks(normalised(np.stack(cuts)))
-        shape = (len(CUTS) - 1, len(again), -1)
-        ranks[again] = (ranks[again] + more_ranks.reshape(shape).sum(0)) / len(CUTS)
-        suits[again] = (suits[again] + more_suits.reshape(shape).sum(0)) / len(CUTS)
-    return ranks, suits
+    if len(again):
+        closer = [_refitted(corners[place], fits[place]) for place in again]
+        once_ranks, once_suits, fits = network.ranks(_patches(sizes, closer))
+        closer = [_refitted(corner, fit) for corner, fit in zip(closer, fits, strict=True)]
+        more_ranks, more_suits, _ = network.ranks(np.concatenate([_patches(sizes, closer, *how) for how in CUTS]))
+        shape = (len(CUTS), len(again), -1)
+        ranks[again] = (once_ranks + more_ranks.reshape(shape).sum(0)) / (1 + len(CUTS))
+        suits[again] = (once_suits + more_suits.reshape(shape).sum(0)) / (1 + len(CUTS))
+        for place, corner in zip(again, closer, strict=True):
+            found[place] = corner
+    return Looks(found, ranks, suits)
+
+
+def _refitted(corner: Corner, fit: Misfit) -> Corner:
+    """A find where its patch says that it lies."""
+    place = refitted(Place((corner.x, corner.y), corner.up, corner.height, corner.width), fit)
+    return corner._replace(x=place.middle[0], y=place.middle[1], up=place.up, height=place.height, width=place.width)
+
+
+def _patches(sizes: list[Layer], corners: list[Corner], turn: float = 0.0, grow: float = 1.0) -> NDArray[np.float32]:
+    """The upright patches of finds as the reader takes them, a little turned and larger or smaller."""
+    return normalised(np.stack([_patch(sizes[corner.layer], corner, turn, grow) for corner in corners]))
 
 
 def _patch(layer: Layer, corner: Corner, turn: float, grow: float) -> Picture:
-    """The upright patch of a corner out of the size it was found at, a little turned and larger or smaller."""
+    """The upright patch of a find out of the size it was found at."""
     angle = np.arctan2(corner.up[1], corner.up[0]) + np.deg2rad(turn)
     middle = ((corner.x + 0.5) * layer.scale - 0.5, (corner.y + 0.5) * layer.scale - 0.5)
     return cut(layer.picture, middle, (float(np.cos(angle)), float(np.sin(angle))), corner.height * layer.scale * grow)

@@ -16,10 +16,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tablectl.felt.find import Corner, Layer, corners_in
+from tablectl.felt.find import Corner, Layer, corners_in, same
 from tablectl.felt.inset import DeckShape
 from tablectl.felt.networks import Eyes
-from tablectl.felt.read import SURELY_AN_INDEX, Reading, Seen, cards_of, read_corners
+from tablectl.felt.read import SURELY_AN_INDEX, Reading, Seen, cards_of, each_once, read_corners
 from tablectl.felt.view import Picture, Window
 
 __all__ = ["CELL", "PARTS", "Rereading", "cells_of"]
@@ -99,16 +99,17 @@ class Rereading:
         anew = not area.empty and self._times % 2 == 0
         found = _found(patch, area, network) if anew else [one.corner for one in inside]
         kept = [one for one in self._readings if not _in(one.corner, area)]
-        kept = [one for one in kept if not any(_same(one.corner, corner) for corner in found)]
+        kept = [one for one in kept if not any(same(one.corner, corner) for corner in found)]
         due = list(found)
         if not anew:  # such a look has time for what did not change, and is not certain
             due += [one.corner for one in kept if _is_unsure(one, network.tuning.certain)]
             kept = [one for one in kept if not _is_unsure(one, network.tuning.certain)]
         if not news:
             nothing = [one for one in inside if one.nothing >= NO_INDEX]
-            due = [corner for corner in due if not any(_same(corner, one.corner, NEAR) for one in nothing)]
+            due = [corner for corner in due if not any(same(corner, one.corner, NEAR) for one in nothing)]
             kept += nothing
-        return sorted(kept + read_corners([Layer(patch, 1.0)], due, network), key=lambda one: -one.corner.heat)
+        readings = each_once(kept + read_corners([Layer(patch, 1.0)], due, network))
+        return sorted(readings, key=lambda one: -one.corner.heat)
 
 
 def _is_unsure(reading: Reading, certain: float) -> bool:
@@ -155,9 +156,3 @@ def _in(corner: Corner, area: Window, margin: float = 0.0) -> bool:
     """Whether the middle of an index is in an area."""
     across = area.left - margin <= corner.x < area.right + margin
     return across and area.top - margin <= corner.y < area.bottom + margin
-
-
-def _same(one: Corner, other: Corner, part: float = 0.45) -> bool:
-    """Whether two finds are one index: within a part of its height."""
-    near = np.hypot(one.x - other.x, one.y - other.y) < part * max(one.height, other.height)
-    return bool(near and one.up[0] * other.up[0] + one.up[1] * other.up[1] > 0.3)

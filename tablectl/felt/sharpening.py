@@ -24,12 +24,13 @@ from tablectl.errors import InputError
 from tablectl.felt.calibration import find
 from tablectl.felt.deck import EnrolledDeck, load_deck
 from tablectl.felt.networks import Eyes, eyes
+from tablectl.felt.patches import Misfit
 from tablectl.felt.read import NOTHING, RANKS, SUITS
 from tablectl.felt.showings import ROUNDS, Shown, index_place, shown
 from tablectl.felt.sources import put
 from tablectl.settings import digest
 
-__all__ = ["Outcome", "SharpEyes", "Sharpening", "eyes_for", "report", "sharpen"]
+__all__ = ["MISREAD", "Outcome", "SharpEyes", "Sharpening", "eyes_for", "key_of", "report", "sharpen"]
 
 Values = NDArray[np.float64]
 EACH = 2
@@ -100,10 +101,12 @@ class SharpEyes(Eyes):
         self._finder, self._reader, self.tuning, self.digest = plain._finder, plain._reader, plain.tuning, plain.digest
         self._sharpening = sharpening
 
-    def ranks(self, patches: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def ranks(self, patches: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32], list[Misfit]]:
         """As `Eyes.ranks`, sharpened."""
-        ranks, suits = super().ranks(patches)
-        return _mixed(ranks, self._sharpening.ranks).astype(np.float32), _mixed(suits, self._sharpening.suits).astype(np.float32)
+        ranks, suits, fits = super().ranks(patches)
+        ranks = _mixed(ranks, self._sharpening.ranks).astype(np.float32)
+        suits = _mixed(suits, self._sharpening.suits).astype(np.float32)
+        return ranks, suits, fits
 
 
 def eyes_for(calibration: str | Path, *, keep: bool = False) -> tuple[Eyes, Outcome | None]:
@@ -116,7 +119,7 @@ def eyes_for(calibration: str | Path, *, keep: bool = False) -> tuple[Eyes, Outc
     network, deck = eyes(), load_deck(folder)
     if deck is None:
         return network, None
-    path, key = folder / "deck.sharpened.json", _key(deck, network)
+    path, key = folder / "deck.sharpened.json", key_of(deck, network)
     outcome = _kept(path, key)
     if outcome is None:
         outcome = sharpen(deck, network)
@@ -140,7 +143,7 @@ def report(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _key(deck: EnrolledDeck, network: Eyes) -> str:
+def key_of(deck: EnrolledDeck, network: Eyes) -> str:
     """The digest of all that an outcome follows from."""
     parts = [__version__.encode(), network.digest.encode(), msgspec.json.encode(deck.file)]
     parts += [str(card).encode() + patch.tobytes() for card, both in deck.patches.items() for patch in both]

@@ -19,7 +19,7 @@ from tablectl.cards import Card
 from tablectl.felt.deck import EnrolledDeck
 from tablectl.felt.find import WORKING_SCALE, Corner, Layer, corners_in
 from tablectl.felt.networks import Eyes
-from tablectl.felt.read import NOTHING, RANKS, SUITS, logits
+from tablectl.felt.read import NOTHING, RANKS, SUITS, looks
 from tablectl.felt.scene import sensor
 
 __all__ = ["ROUNDS", "Index", "Shown", "index_place", "shown"]
@@ -75,7 +75,8 @@ def index_place(deck: EnrolledDeck, network: Eyes) -> Index | None:
     patches = [patch for both in deck.patches.values() for patch in both]
     tiles, picture = _laid_out(deck)
     found: list[tuple[float, float, float, float]] = []
-    for corner in corners_in([Layer(picture, 1.0)], network, SEARCHED):
+    sizes = [Layer(picture, 1.0)]
+    for corner in looks(sizes, corners_in(sizes, network, SEARCHED), network).corners:
         if corner.up[1] < -0.9:
             tile = _tile_at(tiles, picture, corner)
             if tile is not None:
@@ -104,26 +105,31 @@ def shown(deck: EnrolledDeck, network: Eyes, index: Index, rounds: int = ROUNDS)
         tiles, picture = _laid_out(deck, index, chance)
         due += sum(not tile.covered for tile in tiles)
         sizes = [Layer(picture, 1.0)]
-        kept: list[Corner] = []
+        found = looks(sizes, corners_in(sizes, network, SEARCHED), network)  # the warmest first
         taken: set[tuple[int, int]] = set()
-        for corner in corners_in(sizes, network, SEARCHED):  # the warmest first
+        beside: list[tuple[_Tile, Corner]] = []
+        for place, corner in enumerate(found.corners):
             tile = _tile_at(tiles, picture, corner)
             is_index = None if tile is None else _is_index(tile, corner, index)
             if tile is None or is_index is None or (is_index and (tile.card, tile.end) in taken):
                 continue
-            given = [(corner, is_index and not tile.covered, is_index and not tile.covered)]
+            counts = is_index and not tile.covered
             if is_index:
                 taken.add((tile.card, tile.end))
-                given.append((_beside(corner, chance), False, not tile.covered))
-            for one, counts, clear in given:
-                card = cards[tile.card]
-                rank, suit = (_rank(card), _suit(card)) if counts else (NOTHING, 0)
-                rows.append((tile.card, tile.end, one.heat, rank, suit, clear))
-                kept.append(one)
-        if kept:
-            said.append(logits(sizes, kept, network))
-    ranks = np.concatenate([one for one, _ in said]) if said else np.zeros((0, NOTHING + 1), np.float32)
-    suits = np.concatenate([one for _, one in said]) if said else np.zeros((0, len(SUITS)), np.float32)
+                beside.append((tile, _beside(corner, chance)))
+            card = cards[tile.card]
+            rank, suit = (_rank(card), _suit(card)) if counts else (NOTHING, 0)
+            rows.append((tile.card, tile.end, corner.heat, rank, suit, counts))
+            said.append((found.ranks[place], found.suits[place]))
+        again = looks(sizes, [corner for _, corner in beside], network)
+        for place, ((tile, given), corner) in enumerate(zip(beside, again.corners, strict=True)):
+            # Looked at closer, what lay beside may have come to the index, or half-way: of that nothing is taught.
+            is_index = _is_index(tile, corner, index)
+            if is_index is False or (is_index is None and corner is given):
+                rows.append((tile.card, tile.end, 0.0, NOTHING, 0, not tile.covered))
+                said.append((again.ranks[place], again.suits[place]))
+    ranks = np.array([one for one, _ in said], np.float32).reshape(-1, NOTHING + 1)
+    suits = np.array([one for _, one in said], np.float32).reshape(-1, len(SUITS))
     table = np.array(rows, np.float64).reshape(-1, 6)
     whose, end, truth, kind = (table[:, column].astype(np.int64) for column in (0, 1, 3, 4))
     return Shown(whose, end, table[:, 2].astype(np.float32), truth, kind, table[:, 5] > 0, ranks, suits, due)

@@ -26,7 +26,7 @@ from tablectl.felt.calibration import find, load
 from tablectl.felt.deck import Enrolled, load_deck, write_deck
 from tablectl.felt.networks import eyes
 from tablectl.felt.render import RenderedFelt
-from tablectl.felt.sharpening import _key
+from tablectl.felt.sharpening import key_of
 from tablectl.felt.staging import Scene
 
 NOBODY, SOMEBODY = Running(False, ()), Running(True, ())
@@ -133,7 +133,7 @@ def test_a_deck_that_the_reader_misreads_is_told_and_one_of_too_few_cards_to_kno
         "whether the reader can read the enrolled deck is not known: it does not sharpen the reader: fewer than 2"
     )
     found = {"of": 379, "before": 10, "after": 10, "why": "hardly better", "wrong": 72, "ranks": [], "suits": []}
-    (folder / "deck.sharpened.json").write_text(json.dumps({"found_from": _key(kept, eyes()), **found}))
+    (folder / "deck.sharpened.json").write_text(json.dumps({"found_from": key_of(kept, eyes()), **found}))
     assert said(path, 0.0)[-1] == (
         "warn",
         "of the enrolled deck the reader reads 72 of 379 corners wrongly: deal another deck",

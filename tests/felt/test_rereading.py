@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tablectl.cards import Card
 from tablectl.felt.calibration import load
 from tablectl.felt.networks import Eyes
+from tablectl.felt.patches import Misfit
 from tablectl.felt.read import Seen, read_picture
 from tablectl.felt.render import RenderedFelt
 from tablectl.felt.rereading import PARTS, Rereading, cells_of
@@ -28,7 +29,7 @@ class Counting(Eyes):
         self.pixels += picture.shape[0] * picture.shape[1]
         return super().heat(picture)
 
-    def ranks(self, patches: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def ranks(self, patches: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32], list[Misfit]]:
         self.patches += len(patches)
         return super().ranks(patches)
 
