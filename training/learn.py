@@ -62,7 +62,7 @@ def export(network: nn.Module, state: dict[str, Tensor], target: Path, shape: tu
     )
 
 
-class _Sorts:
+class _Lessons:
     """Pictures to learn from, more of them the further the training is."""
 
     def __init__(self, pool: Pool, scenes: int, corners: Corners, parts: int):
@@ -166,7 +166,7 @@ def learn_to_find(
     torch.manual_seed(1)
     network = Finder()
     log(f"finder: {sum(p.numel() for p in network.parameters())} weights, {steps} steps")
-    sorts = _Sorts(pool, scenes, corners, parts)
+    lessons = _Lessons(pool, scenes, corners, parts)
     if begin is not None:
         network.load_state_dict(torch.load(begin, weights_only=True))
     optimiser = torch.optim.AdamW(network.parameters(), rate, weight_decay=1e-4)
@@ -176,7 +176,7 @@ def learn_to_find(
         for group in optimiser.param_groups:
             group["lr"] = rate * min(1, (step + 1) / 100) * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * step / steps)))
         chance = np.random.default_rng([1, step])
-        picked = (sorts.small if step % 2 else sorts.scenes)(step, chance)
+        picked = (lessons.small if step % 2 else lessons.scenes)(step, chance)
         aims = [_aims(rows, image.shape[0] // 4) for image, rows in picked]
         images = torch.from_numpy(np.stack([image.transpose(2, 0, 1) for image, _ in picked]).astype(np.float32) / 255)
         heat, weight, figures = (torch.from_numpy(np.stack(part)) for part in zip(*aims, strict=True))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,7 +20,7 @@ import click
 
 from tablectl.cli.broker_process import BrokerProcess
 from tablectl.cli.demo_display import DemoDisplay
-from tablectl.cli.demo_felt import READY, DemoFelt, saw
+from tablectl.cli.demo_felt import DemoFelt, saw
 from tablectl.cli.demo_plays import SESSIONS, Dealt, Play, Recorded
 from tablectl.cli.demo_screen import attended, screen, watched
 from tablectl.cli.demo_watch import SITE, Ears, Shown, Watch
@@ -193,11 +192,7 @@ class _Staged:
         click.echo(click.style(f"\n{play.title}", bold=True))
         if self._felt is not None:
             click.echo("  the cameras open their eyes")
-            self._felt.follow(table.ledger)
-            until = time.monotonic() + READY
-            while not self._felt.is_watched and time.monotonic() < until:
-                self._ears.wait(0.1)
-                self._felt.news()
+            self._felt.is_seen(table.ledger, self._ears.wait)
         with screen(display) as seen:
             watch = Watch(self.name, self._ears, seen, PAUSE / speed if watched() else 0.0, self._felt)
             watch.look(PAUSE / speed if watched() else 0.0)

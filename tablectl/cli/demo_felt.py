@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -140,12 +140,12 @@ class DemoFelt:
         """The cards that were seen to lie at rest since this was asked last, and where."""
         return self._ledger.news() if self._ledger is not None else []
 
-    def is_seen(self, ledger: Path) -> bool:
-        """Wait until this ledger says that the cameras see the felt; whether they do."""
+    def is_seen(self, ledger: Path, wait: Callable[[float], object] = time.sleep) -> bool:
+        """Wait until this ledger says that the cameras see the felt; whether they do. `wait` takes seconds."""
         self.follow(ledger)
         until = time.monotonic() + READY
         while not self.is_watched and time.monotonic() < until:
-            time.sleep(0.1)
+            wait(0.1)
             self.news()
         return self.is_watched
 

@@ -94,7 +94,7 @@ class FeltWatch:
         self._cameras = [camera.name for camera in settings.cameras]
         self._away = dict.fromkeys(self._cameras, WAITS)
         self._moved: dict[str, str] = {}
-        self._began_anew = False  # a watcher that has read the calibration again
+        self._began_anew = True  # a watcher has read the calibration, and it has not been looked which that is
         self._link: tuple[Literal["up", "down"], bool] | None = None  # its state, and whether it was moved
         self._due: list[Keep] = []
         self._asked: dict[int, Keep] = {}

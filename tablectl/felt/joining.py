@@ -2,7 +2,7 @@
 
 A card has an index at its upper left and the same, upside down, at its lower right; some decks have them in all four corners. Of
 fanned cards often one alone shows. Indices are joined when they say the same card, and stand to each other as a card has them:
-see `tablectl.felt.pairing`. Where the card lies is reckoned by where its deck has its indices: see `tablectl.felt.inset`.
+see `tablectl.felt.grouping`. Where the card lies is reckoned by where its deck has its indices: see `tablectl.felt.inset`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card
 from tablectl.felt.find import Corner
-from tablectl.felt.inset import CARD, DeckShape, Inset, Shown
-from tablectl.felt.pairing import (
+from tablectl.felt.grouping import (
     Group,
     along,
     fitting,
@@ -26,6 +25,7 @@ from tablectl.felt.pairing import (
     scale_of,
     turned_from_diagonal,
 )
+from tablectl.felt.inset import CARD, DeckShape, Inset, Shown
 
 __all__ = ["Joined", "join", "learnt"]
 

@@ -38,7 +38,7 @@ class Misfit(NamedTuple):
     right: float
     above: float
     turn: float
-    taller: float
+    high: float
     wide: float
 
 
@@ -67,9 +67,9 @@ def misfit(index: Place, middle: tuple[float, float], up: tuple[float, float], h
         (index.up[0] * across[0] + index.up[1] * across[1]) * stretch,
         index.up[0] * up[0] + index.up[1] * up[1],
     )
-    taller = float(np.hypot(*rises)) * index.height / height
+    high = float(np.hypot(*rises)) * index.height / height
     turn = float(np.arctan2(*rises))
-    return Misfit(right / height, above / height, turn, float(np.log(taller)), float(np.log(index.width * stretch / height)))
+    return Misfit(right / height, above / height, turn, float(np.log(high)), float(np.log(index.width * stretch / height)))
 
 
 def refitted(cut_at: Place, seen: Misfit) -> Place:
@@ -82,7 +82,7 @@ def refitted(cut_at: Place, seen: Misfit) -> Place:
     )
     sine, cosine = float(np.sin(seen.turn)), float(np.cos(seen.turn))
     turned = (up[0] * cosine + across[0] * sine, up[1] * cosine + across[1] * sine)
-    return Place(middle, turned, height * float(np.exp(seen.taller)), height * float(np.exp(seen.wide)))
+    return Place(middle, turned, height * float(np.exp(seen.high)), height * float(np.exp(seen.wide)))
 
 
 def normalised(patches: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from tablectl.felt.layout import Points
 from tablectl.felt.lens import Lens, Pixels
 
-__all__ = ["FeltPose", "Homography", "Picture", "Region", "SeenMarker", "View", "Window"]
+__all__ = ["Entries", "FeltPose", "Homography", "Picture", "Region", "SeenMarker", "View", "Window", "cut", "quick"]
 
 Entries = np.integer[Any] | np.floating[Any]
+"""What the maps of a patch are made of: places in pixels, exact or in thirty-seconds."""
 Picture = NDArray[np.uint8]
 """Rows, columns and three channels in OpenCV's order (blue, green, red); or grey, without channels."""
 
