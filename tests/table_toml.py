@@ -7,7 +7,7 @@ __all__ = ["table_toml"]
 TABLE = """
 [table]
 site = "{site}"
-pit = "{site}"
+pit = "{pit}"
 name = "{name}"
 house = "{house}"
 {table}
@@ -38,6 +38,7 @@ url = "{url}"
 def table_toml(
     *,
     site: str = "site",
+    pit: str = "pit",
     name: str = "t07",
     house: object = "es",
     shoe: str = "bee-tek",
@@ -48,5 +49,5 @@ def table_toml(
     broker: str | None = None,
 ) -> str:
     """A table's TOML. `ports` is the devices' folder, `table` is added to what it says of the table, `more` to all of it."""
-    text = TABLE.format(site=site, name=name, house=house, shoe=shoe, pad=pad, ports=ports, table=table)
+    text = TABLE.format(site=site, pit=pit, name=name, house=house, shoe=shoe, pad=pad, ports=ports, table=table)
     return text + more + (BROKER.format(url=broker) if broker else "")

@@ -126,7 +126,7 @@ def measure(house: str, cards: int, tell: Callable[[str], None]) -> dict[str, ob
         broker = stack.enter_context(Broker(folder / "broker"))
         devices = {name: stack.enter_context(VirtualDevice(name, folder)) for name in ("shoe", "pad", *BARE)}
         onlooker = stack.enter_context(closing(Onlooker(broker)))
-        (folder / "table.toml").write_text(table_toml(site="bench", name="latency", house=house, broker=broker.url))
+        (folder / "table.toml").write_text(table_toml(site="bench", pit="bench", name="latency", house=house, broker=broker.url))
         stack.enter_context(_running([*python, "tablectl", "run", "--quiet", "--config", str(folder / "table.toml")]))
         for name, files in zip(BARE, ([], [str(folder / "first"), str(folder / "second")]), strict=True):
             chain = [*python, "tests.benchmarks.bare_chain", str(devices[name].path), str(broker.port), name, *files]

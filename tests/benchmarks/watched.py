@@ -93,7 +93,7 @@ def measure(house: str, cards: int, tell: Callable[[str], None]) -> dict[str, ob
             own = folder / side
             own.mkdir()
             write_scene(own / "scene.json", Scene())
-            text = table_toml(site="bench", name=side, house=folder / "quiet.toml", broker=broker.url)
+            text = table_toml(site="bench", pit="bench", name=side, house=folder / "quiet.toml", broker=broker.url)
             (own / "table.toml").write_text(text + (CAMERAS.format(calibration=house) if side == "watched" else ""))
             for name in ("shoe", "pad"):
                 devices[side, name] = stack.enter_context(VirtualDevice(name, own))
