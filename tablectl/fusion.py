@@ -385,11 +385,19 @@ class Fusion:
                 if gone.laid.draw is not None:
                     yield felt_says(self.state, "missing", gone.laid, to=place)
             elif all(state.now >= other.at + PICKED for other in mates):
+                taken = max(other.at for other in mates)
                 for other in mates:
                     other.told, other.at = True, 0  # not to be found elsewhere
                 if isinstance(place, BoxPlace):
+                    # A card that was not read before its hand went may have gone with it.
+                    state.draws = [draw for draw in state.draws if not self._may_have_gone(draw, place.box, taken)]
                     yield Collected(at=from_micros(state.now), box=place.box, hand=place.hand or 0)
         state.gone = [gone for gone in state.gone if state.now < gone.at + KEPT]
+
+    def _may_have_gone(self, draw: Draw, box: int, at: int) -> bool:
+        """Whether a card that was told of, and never seen, may have lain in a hand of this box that was collected at a time."""
+        told = draw.number <= self.state.emitted and not draw.told
+        return told and draw.at <= at and (draw.due is None or box_of(draw.due) == box)
 
     def _is_back(self, since: int, at: int | None = None) -> bool:
         """Whether something came back so lately that what is seen may be older."""

@@ -136,6 +136,14 @@ class _Spot:
         return np.asarray(cv2.bitwise_and(small, small, mask=self._mask), np.uint8)
 
 
+CLOTH_LIT: Final = 110.0
+"""The level of its brightest colour to which the cloth around a stake circle is reckoned."""
+SHADED: Final = 0.08
+"""By such a part another light around a stack says nothing of its colours: a shadow passes,"""
+LASTS: Final = 20_000_000
+"""or is there for so many microseconds, and is how the table is lit from now on."""
+
+
 class _Circle:
     """A stake circle as one camera sees it, with some cloth around it, and what was seen there last."""
 
@@ -155,16 +163,23 @@ class _Circle:
         """What part of it the camera sees."""
         self._before: Picture | None = None
         self._seen: SeenStake | None = None
+        self._stack: SeenStake | None = None  # the stack whose colours were judged last,
+        self._light = 0.0  # in which light,
+        self._shaded_at: int | None = None  # and since when it is in another
 
-    def look(self, picture: Picture) -> SeenStake | None:
+    def look(self, picture: Picture, at: int) -> SeenStake | None:
         """What stands there; None: it cannot be seen."""
         patch = cut(picture, *self._maps)
         coarse = np.asarray(cv2.resize(patch, (12, 12), interpolation=cv2.INTER_AREA), np.uint8)
-        if self._before is None or _differ(coarse, self._before, 2):
-            self._before, self._seen = coarse, self._judged(patch)
+        if self._before is None or _differ(coarse, self._before, 2) or self._lasts(at):
+            self._before, self._seen = coarse, self._judged(patch, at)
         return self._seen
 
-    def _judged(self, patch: Picture) -> SeenStake | None:
+    def _lasts(self, at: int) -> bool:
+        """Whether another light has been there for so long that it is how the table is lit."""
+        return self._shaded_at is not None and at >= self._shaded_at + LASTS
+
+    def _judged(self, patch: Picture, at: int) -> SeenStake | None:
         """What is not the colour of the cloth around the circle stands in it."""
         red, green = _parts(patch)
         cloth = float(np.median(red[self._around])), float(np.median(green[self._around]))
@@ -172,10 +187,20 @@ class _Circle:
         if float(np.mean(strange[self._around])) > 0.4:
             return None  # a hand or an arm lies over it
         if float(np.mean(strange[self._inside])) < 0.08:
+            self._stack = self._shaded_at = None
             return SeenStake(self.stake.box, occupied=False)
-        colours = (patch[self._inside & strange] // 86).astype(np.int64)
+        light = max(float(np.median(patch[self._around].max(axis=1))), 8.0)
+        if self._stack is not None and abs(light / self._light - 1) > SHADED and not self._lasts(at):
+            self._shaded_at = at if self._shaded_at is None else self._shaded_at
+            return self._stack
+        self._light, self._shaded_at = light, None
+        # As bright as if the cloth were always lit alike.
+        lit = np.minimum(patch[self._inside & strange] * (CLOTH_LIT / light), 255.0)
+        colours = (lit / 86).astype(np.int64)
         counts = np.bincount(colours[:, 0] * 9 + colours[:, 1] * 3 + colours[:, 2], minlength=27)
-        return SeenStake(self.stake.box, occupied=True, colours=tuple(round(float(c), 3) for c in counts / counts.sum()))
+        colours_of = tuple(round(float(count), 3) for count in counts / counts.sum())
+        self._stack = SeenStake(self.stake.box, occupied=True, colours=colours_of)
+        return self._stack
 
 
 class Seeing:
@@ -213,7 +238,7 @@ class Seeing:
                 cards += spot.cards
             else:
                 covered.append(spot.outline)
-        stakes = [circle.look(pictures[circle.camera]) for circle in self._stakes if circle.camera in pictures]
+        stakes = [circle.look(pictures[circle.camera], at) for circle in self._stakes if circle.camera in pictures]
         return Sighting(at, _once(cards), tuple(stake for stake in stakes if stake is not None), tuple(covered), bool(pictures))
 
     def _look_at(self, spot: _Spot, picture: Picture, at: int) -> bool:

@@ -12,7 +12,8 @@ from tablectl.felt.calibration import Calibration, load
 from tablectl.felt.render import RenderedFelt
 from tablectl.felt.seeing import AGAIN, READINGS, Seeing, _once
 from tablectl.felt.sighting import SeenCard, Sighting
-from tablectl.felt.staging import Arrangement, Lying, Reaching, Scene, Stack
+from tablectl.felt.staging import Arrangement, Lying, Reaching, Scene, Shadow, Stack
+from tablectl.felt.track import _alike
 from tablectl.felt.view import Picture
 
 
@@ -110,6 +111,30 @@ def test_chips_in_a_circle_are_a_stake_and_another_stack_is_another(table: Table
     assert other[0]
     assert one[1] != other[1]
     assert not stake(Scene())[0]
+
+
+@pytest.mark.parametrize("look", [3, 11, 77, 512])
+@pytest.mark.parametrize("off", [0.0, 60.0, 150.0])
+def test_a_stack_in_a_shadow_is_the_stack_it_was(table: Table, look: int, off: float) -> None:
+    x, y = table.calibration.layout.stakes[2].centre
+    stack = Stack(x, y, 3, look=look)
+    seen = []
+    for shadows in ((), (Shadow(x + off, y, 130.0, 0.35),)):
+        found = table.look(Scene(stacks=(stack,), shadows=shadows), 2).stakes
+        seen.append(next(stake for stake in found if stake.box == 3))
+    assert _alike(*seen), [stake.colours for stake in seen]
+    table.look(Scene(), 2)
+
+
+def test_a_light_that_stays_is_how_the_table_is_lit_and_a_stack_that_changes_in_it_is_another(table: Table) -> None:
+    x, y = table.calibration.layout.stakes[2].centre
+    one, other = (Stack(x, y, 3, look=look) for look in (11, 512))
+    first = table.look(Scene(stacks=(one,)), 2)
+    dim = table.look(Scene(stacks=(other,), light=0.7), 2)
+    assert first.stakes[2] == dim.stakes[2]  # it may be a shadow that changes its colours
+    table.at += 20_000_000
+    assert not _alike(first.stakes[2], table.look(Scene(stacks=(other,), light=0.7), 2).stakes[2])
+    table.look(Scene(), 2)
 
 
 def test_a_camera_that_sees_nothing_leaves_all_covered(table: Table) -> None:
