@@ -177,8 +177,11 @@ class RenderedScene(Scene):
         )
 
     def _count(self) -> None:
-        """How many hands each box has; what is left of a split box stays where it lies."""
-        there = Counter(_box(place) for place in {lying.place for lying in self.cards})
+        """How many hands each box has: one that was collected leaves its room, what is left of a split box stays where it is."""
+        there: dict[int, int] = {}
+        for place in (lying.place for lying in self.cards):
+            hands = (place.hand or 0) + 1 if isinstance(place, BoxPlace) else 1
+            there[_box(place)] = max(hands, there.get(_box(place), 1))
         self._hands = {box: max(hands, self._hands.get(box, 1)) if box else 1 for box, hands in there.items()}
 
     def _reach(self, x: float, y: float, away: float = 0.0) -> Reaching:
@@ -198,7 +201,6 @@ class RenderedScene(Scene):
             before = [other for other in self.cards if other.place == place]
             index = next((number for number, other in enumerate(before) if other is lying), len(before))
             spot: FeltPlace = place.box if isinstance(place, BoxPlace) else "dealer"
-            hands = max(hands, hand + 1)
             seen = self.arrangement._laid(lying.card, spot, hand, hands, index, crosswise=lying.angle == 0.0)
             known = self._lies[id(lying)] = (place, hands, seen)
         return Seen(lying.card, known[2].x, known[2].y, known[2].angle)
