@@ -170,17 +170,22 @@ def cards_of(
     for group in joined:
         members = [likely[place] for place in group.places]
         confidence = _together([reading.confidence for reading in members])
-        if confidence >= certain:
+        # Two ends that agree are one card, though not surely which: apart, each might be taken for an end of a card under it.
+        both = len(members) > 1 and all(reading.nothing < SURELY_AN_INDEX for reading in members)
+        if confidence >= certain or both:
             told += members
             confidences += [confidence] * len(members)
         else:
             unsure += members
     indices = [reading.corner for reading in unsure if reading.nothing < SURELY_AN_INDEX and reading.corner.heat >= SURELY_FOUND]
     cards = join([(reading.corner, reading.card) for reading in told], indices, px_per_mm, shape)
-    seen = [
-        Seen(card.card, round(max((confidences[place] for place in card.places), default=0.0), 4), card.polygon, card.corners)
-        for card in cards
-    ]
+    seen = []
+    for card in cards:
+        confidence = round(max((confidences[place] for place in card.places), default=0.0), 4)
+        if confidence < certain:
+            seen.append(Seen(Card.UNREAD, 0.0, card.polygon, card.corners))
+        else:
+            seen.append(Seen(card.card, confidence, card.polygon, card.corners))
     return sorted(seen, key=lambda card: card.polygon[0])
 
 

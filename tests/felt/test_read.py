@@ -6,7 +6,8 @@ import pytest
 
 from tablectl.cards import Card
 from tablectl.felt.faces import FaceStyle, shipped_glyphs
-from tablectl.felt.read import read_picture
+from tablectl.felt.find import Corner
+from tablectl.felt.read import Reading, cards_of, read_picture
 from tablectl.felt.scene import Deck, Laid, draw_chip, glare, lay_cards, sensor, view, woven
 from tests.felt.bench import felt_with_hands, score
 
@@ -100,3 +101,12 @@ def test_a_card_with_indices_in_all_four_corners_is_one_card() -> None:
 def test_two_like_cards_in_a_fan_or_side_by_side_are_two(step: float) -> None:
     laid = [Laid(Card.S9, -40, 0, 0), Laid(Card.S9, step - 40, 0, 0)]
     assert [one.card for one in read_picture(felt(laid), 2.0)] == [Card.S9, Card.S9]
+
+
+@pytest.mark.parametrize(("confidence", "told"), [(0.9, Card.UNREAD), (0.97, Card.SJ)])
+def test_two_ends_that_agree_are_one_card_certain_or_not(confidence: float, told: Card) -> None:
+    ends = [Corner(112.0, 130.0, (0.0, -1.0), 29.0, 12.0, 0.6, 0), Corner(214.0, 246.0, (0.0, 1.0), 29.0, 12.0, 0.4, 0)]
+    under = Corner(127.0, 85.0, (0.0, -1.0), 29.0, 12.0, 0.9, 0)  # its other end is where the second of those is
+    readings = [Reading(under, Card.CA, 1.0, 0.0), *(Reading(end, Card.SJ, confidence, 0.0) for end in ends)]
+    seen = cards_of(readings, 0.9761, 2.0)
+    assert sorted((card.card, len(card.corners)) for card in seen) == sorted([(Card.CA, 1), (told, 2)])
