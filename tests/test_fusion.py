@@ -348,9 +348,14 @@ def test_a_card_like_the_one_that_was_collected_where_it_comes_to_lie_is_not_mis
 def test_a_card_that_was_not_seen_before_its_hand_was_collected_went_with_it() -> None:
     """Rendered sessions, seed 24 of the French house: a bust hand's last card lay there for a third of a second."""
     felt = ByHand()
-    for number, (card, place) in enumerate(
-        [("TS", BoxPlace(1, 0)), ("5S", BoxPlace(2, 0)), ("9C", "dealer"), ("6H", BoxPlace(1, 0)), ("6D", BoxPlace(2, 0))], 1
-    ):
+    dealt: list[tuple[str, Place]] = [
+        ("TS", BoxPlace(1, 0)),
+        ("5S", BoxPlace(2, 0)),
+        ("9C", "dealer"),
+        ("6H", BoxPlace(1, 0)),
+        ("6D", BoxPlace(2, 0)),
+    ]
+    for number, (card, place) in enumerate(dealt, 1):
         felt.draw(card)
         felt.lay(number, card, place)
     felt.draw("JS")
