@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -120,17 +120,25 @@ def test_a_certificate_that_a_broker_refuses_is_told_by_everything_that_shows_on
     pair = {"none": None, "a stranger's": pit.stranger("CHIEF7"), "a server's": pit.site.server()}[whose]
     address, credentials = Address.parse(pit.url), shown(pit, pair)
     why = f"^{pit.url}: .*cannot be .*: ({told})$"
-    with pytest.raises(BrokerError, match=why):
-        ask(address, TABLE, "ack", ack(), seconds=5, credentials=credentials, vouched=True)
-    with pytest.raises(BrokerError, match=why):
-        Listener(address, "#", credentials=credentials)
+    _is_told(why, lambda: ask(address, TABLE, "ack", ack(), seconds=5, credentials=credentials, vouched=True))
+    _is_told(why, lambda: Listener(address, "#", credentials=credentials))
     with new_ledger(tmp_path) as ledger:
         publisher = Publisher(ledger.path, address, credentials=credentials, patience=HURRIED)
-        with publisher, pytest.raises(BrokerError, match=why):
-            publisher.wait_online(20)
+        with publisher:
+            _is_told(why, lambda: publisher.wait_online(20))
     commands = Commands(address, TABLE, trust=CHIEF, log=lambda _: None, credentials=credentials)
-    with commands, pytest.raises(BrokerError, match=why):
-        commands.wait_online(2)
+    with commands:
+        _is_told(why, lambda: commands.wait_online(2))
+
+
+def _is_told(why: str, connect: Callable[[], object]) -> None:
+    """That connecting says why it is refused. A broker that hangs up at once may take its reason along: then at the next try."""
+    for _ in range(5):
+        with pytest.raises(BrokerError) as refused:
+            connect()
+        if not str(refused.value).endswith("the connection broke"):
+            break
+    refused.match(why)
 
 
 def test_a_certificate_that_was_renewed_is_shown_at_the_next_connection(site: Site, tmp_path: Path) -> None:
