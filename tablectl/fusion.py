@@ -389,8 +389,8 @@ class Fusion:
                 for other in mates:
                     other.told, other.at = True, 0  # not to be found elsewhere
                 if isinstance(place, BoxPlace):
-                    # A card that was not read before its hand went may have gone with it.
-                    state.draws = [draw for draw in state.draws if not self._may_have_gone(draw, place.box, taken)]
+                    for draw in state.draws:  # one that was not read before its hand went may have gone with it
+                        draw.under |= self._may_have_gone(draw, place.box, taken)
                     yield Collected(at=from_micros(state.now), box=place.box, hand=place.hand or 0)
         state.gone = [gone for gone in state.gone if state.now < gone.at + KEPT]
 

@@ -46,7 +46,7 @@ class Draw(msgspec.Struct, omit_defaults=True):
     twin: bool = False
     """Another of its face left while no camera looked."""
     under: bool = False
-    """A later card came to lie in its box while it may have lain there unread: it may be under that."""
+    """It may have lain in its box unread while a later card came to lie there or the hand was collected: under that, or gone."""
     due: Place | None = None
     """Where the game has it go; None: that is not known before it is seen, since a hand acts."""
 
