@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,9 @@ from training.scenes import scene
 
 __all__ = ["DECKS", "PART", "Corners", "Pool", "draw", "draw_corners", "draw_for_tuning"]
 
-PART = 50
+Images = NDArray[np.uint8]
+Rows = NDArray[np.float32]
+PART = 50  # scenes in a part
 DECKS = 10  # in a part of corners
 TUNING_FROM = 900_000  # the decks that the confidence is tuned on
 OWN = 1000  # so many scenes show faces of our own drawing alone; after them a fifth shows an artist's
@@ -38,8 +39,7 @@ def draw(folder: Path, count: int, first: int = 0) -> None:
         if target.exists():
             continue
         made = [scene(seed, fonts, art if seed >= OWN else None) for seed in range(start, start + PART)]
-        rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
-        _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
+        _keep(target, made)
 
 
 def draw_corners(folder: Path, parts: range) -> None:
@@ -52,11 +52,10 @@ def draw_corners(folder: Path, parts: range) -> None:
         if target.exists():
             continue
         made = [one for seed in range(part * DECKS, (part + 1) * DECKS) for one in small_scenes(seed, fonts, art)]
-        rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
-        _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
+        _keep(target, made)
 
 
-def draw_for_tuning(folder: Path, decks: range) -> Iterator[list[tuple[NDArray[np.uint8], NDArray[np.float32]]]]:
+def draw_for_tuning(folder: Path, decks: range) -> Iterator[list[tuple[Images, Rows]]]:
     """The small pictures, over a table, of decks in the fonts that only the confidence is tuned on; kept in a folder."""
     logging.disable(logging.WARNING)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,52 +64,58 @@ def draw_for_tuning(folder: Path, decks: range) -> Iterator[list[tuple[NDArray[n
         target = folder / f"tuning-{deck:05d}.npz"
         if not target.exists():
             made = small_scenes(TUNING_FROM + deck, fonts, over_table=True)
-            rows = np.concatenate([np.c_[np.full(len(r), i, np.float32), r] for i, (_, r) in enumerate(made)])
-            _keep(target, images=np.stack([image for image, _ in made]), rows=rows)
-        with np.load(target) as data:
-            images, rows = data["images"], data["rows"]
+            _keep(target, made)
+        images, rows = _kept(target)
         yield [(image, rows[rows[:, 0] == place, 1:]) for place, image in enumerate(images)]
 
 
-def _keep(target: Path, **arrays: NDArray[Any]) -> None:
-    """Write arrays so that a reader never sees half of them."""
+def _keep(target: Path, made: list[tuple[Images, Rows]]) -> None:
+    """Write pictures and the indices in them so that a reader never sees half of them."""
+    rows = np.concatenate([np.c_[np.full(len(of_one), place, np.float32), of_one] for place, (_, of_one) in enumerate(made)])
     unfinished = target.with_suffix(".part")
     with unfinished.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, images=np.stack([image for image, _ in made]), rows=rows)
     os.replace(unfinished, target)
 
 
+def _kept(path: Path) -> tuple[Images, Rows]:
+    """The pictures of a part, and the indices in them: the picture's number, then `training.scenes.COLUMNS`.
+
+    Waits for a part that is still being drawn.
+    """
+    while not path.exists():
+        time.sleep(1)
+    with np.load(path) as data:
+        return data["images"], data["rows"]
+
+
 class Corners:
-    """The parts of corners in a folder, read when asked for; waits for those that are still being drawn."""
+    """The parts of corners in a folder, read when asked for."""
 
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def __getitem__(self, part: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """The small pictures of a part, and the indices in them: the picture's number, then `training.scenes.COLUMNS`."""
-        path = self.folder / f"corners-{part:05d}.npz"
-        while not path.exists():
-            time.sleep(1)
-        with np.load(path) as data:
-            return data["images"], data["rows"]
+    def __getitem__(self, part: int) -> tuple[Images, Rows]:
+        """The small pictures of a part, and the indices in them: see `_kept`."""
+        return _kept(self.folder / f"corners-{part:05d}.npz")
 
 
 class Pool:
-    """The scenes of a folder, read when first asked for; waits for those that are still being drawn."""
+    """The scenes of a folder, read when first asked for."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._parts: dict[int, tuple[NDArray[np.uint8], list[NDArray[np.float32]]]] = {}
+        self._parts: dict[int, tuple[Images, list[Rows]]] = {}
 
-    def __getitem__(self, seed: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    def part(self, number: int) -> tuple[Images, Rows]:
+        """`PART` scenes, and the indices in them: see `_kept`."""
+        return _kept(self.folder / f"{number * PART:06d}.npz")
+
+    def __getitem__(self, seed: int) -> tuple[Images, Rows]:
         """The picture and the indices of a scene."""
         part, place = divmod(seed, PART)
         if part not in self._parts:
-            path = self.folder / f"{part * PART:06d}.npz"
-            while not path.exists():
-                time.sleep(1)
-            with np.load(path) as data:
-                rows = data["rows"]
-                self._parts[part] = (data["images"], [rows[rows[:, 0] == i, 1:] for i in range(PART)])
+            images, rows = self.part(part)
+            self._parts[part] = (images, [rows[rows[:, 0] == i, 1:] for i in range(PART)])
         images, rows_of = self._parts[part]
         return images[place], rows_of[place]

@@ -105,13 +105,8 @@ def _hardest(losses: NDArray[np.float32], chance: np.random.Generator) -> int:
 
 
 def scene_indices(pool: Pool, scenes: int) -> list[Indices]:
-    """The indices of the scenes, in parts."""
-    made = []
-    for first in range(0, scenes, PART):
-        seeds = range(first, min(first + PART, scenes))
-        rows = [np.c_[np.full(len(pool[seed][1]), seed - first, np.float32), pool[seed][1]] for seed in seeds]
-        made.append(Indices(np.stack([pool[seed][0] for seed in seeds]), np.concatenate(rows)))
-    return made
+    """The indices of the scenes, by part."""
+    return [Indices(*pool.part(number)) for number in range(-(-scenes // PART))]
 
 
 def false_finds(pool: Pool, finds: NDArray[np.float32]) -> Stock:
