@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["table_toml"]
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from tablectl import config
+from tablectl.config import ConfigFile
+
+__all__ = ["Given", "configured", "table_toml"]
 
 TABLE = """
 [table]
@@ -35,19 +41,42 @@ url = "{url}"
 """
 
 
-def table_toml(
-    *,
-    site: str = "site",
-    pit: str = "pit",
-    name: str = "t07",
-    house: object = "es",
-    shoe: str = "bee-tek",
-    pad: str = "dealer-pad",
-    ports: str = "",
-    table: str = "",
-    more: str = "",
-    broker: str | None = None,
-) -> str:
-    """A table's TOML. `ports` is the devices' folder, `table` is added to what it says of the table, `more` to all of it."""
-    text = TABLE.format(site=site, pit=pit, name=name, house=house, shoe=shoe, pad=pad, ports=ports, table=table)
-    return text + more + (BROKER.format(url=broker) if broker else "")
+class Given(TypedDict, total=False):
+    """What a table has of its own. `table` is added to what is said of the table, `more` to all of it."""
+
+    site: str
+    pit: str
+    name: str
+    house: object
+    shoe: str
+    pad: str
+    table: str
+    more: str
+    broker: str | None
+
+
+USUAL: Given = {
+    "site": "site",
+    "pit": "pit",
+    "name": "t07",
+    "house": "es",
+    "shoe": "bee-tek",
+    "pad": "dealer-pad",
+    "table": "",
+    "more": "",
+    "broker": None,
+}
+
+
+def table_toml(ports: str = "", **given: Unpack[Given]) -> str:
+    """A table's TOML. `ports` is the devices' folder."""
+    said: Given = {**USUAL, **given}
+    return TABLE.format(ports=ports, **said) + said["more"] + (BROKER.format(url=said["broker"]) if said["broker"] else "")
+
+
+def configured(folder: Path, ports: str = "", **given: Unpack[Given]) -> ConfigFile:
+    """A configuration in this folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "table.toml"
+    path.write_text(table_toml(ports, **given))
+    return config.load(path)

@@ -12,9 +12,10 @@ import pytest
 from tablectl.felt.calibration import load
 from tablectl.ledger import chain as chains
 from tests.cli.samples import run
-from tests.daemon.lines import chunks_of, configured
+from tests.daemon.lines import chunks_of
 from tests.daemon.test_felt_watch import FELT
 from tests.daemon.test_table import Clock, Running
+from tests.table_toml import configured
 
 
 @pytest.fixture

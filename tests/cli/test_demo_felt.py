@@ -13,9 +13,8 @@ from tablectl.cli.demo_felt import DemoFelt, Saw, saw
 from tablectl.config import load
 from tablectl.observations import CardDrawn, Felt, Link
 from tablectl.places import BoxPlace
-from tests.daemon.lines import configured
 from tests.daemon.test_table import Clock, Running, ledgers
-from tests.table_toml import table_toml
+from tests.table_toml import configured, table_toml
 
 
 def test_its_felt_is_one_that_a_table_can_be_configured_with(tmp_path: Path) -> None:

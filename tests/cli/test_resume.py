@@ -23,10 +23,10 @@ from tablectl.recording.fusing import fused
 from tablectl.recording.sources import Seen
 from tests.cli.samples import ES, notices, of_kind, read_ledger, run, start
 from tests.cli.test_replay import wait_for_entries
-from tests.daemon.lines import configured
 from tests.daemon.test_felt import Spied, feed, inputs
 from tests.daemon.test_table import Clock, Running
 from tests.felt.scripted import BEGINS
+from tests.table_toml import configured
 
 ROUNDS = Path(__file__).resolve().parents[1] / "irregularities"
 NOON = to_micros("2026-11-30T12:00:00Z")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.lines import configured
 from tests.live.running import until
+from tests.table_toml import configured
 
 RUN = [sys.executable, "-m", "tablectl", "run", "--show", "--config"]
 

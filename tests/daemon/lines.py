@@ -1,12 +1,9 @@
-"""A table's folder and configuration, and legal play as the chunks that its shoe and pad would send."""
+"""Legal play as the chunks that its shoe and pad would send."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from tablectl import config
-from tablectl.config import ConfigFile
 from tablectl.emulator.dealer import LegalPlay
 from tablectl.houses import rules
 from tablectl.instants import to_micros
@@ -14,19 +11,11 @@ from tablectl.observations import CardDrawn, CutCard
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.encoder import Encoder
-from tests.table_toml import table_toml
 
-__all__ = ["BEGINS", "chunks_of", "configured"]
+__all__ = ["BEGINS", "chunks_of"]
 
 BEGINS = to_micros("2026-11-30T12:00:00Z")
 SECOND = 1_000_000
-
-
-def configured(folder: Path, *, house: str = "es", more: str = "") -> ConfigFile:
-    """A configuration in this folder; `more` is added to it."""
-    path = folder / "table.toml"
-    path.write_text(table_toml(house=house, more=more))
-    return config.load(path)
 
 
 def chunks_of(house: str, *, seed: int, rounds: int, begins: int = BEGINS) -> Iterator[Chunk]:

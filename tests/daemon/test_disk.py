@@ -17,10 +17,11 @@ from tablectl.errors import InputError, LedgerError
 from tablectl.observations import TableState, decode
 from tablectl.recording.chunks import Chunk
 from tablectl.recording.day import rest_of_day
-from tests.daemon.lines import BEGINS, chunks_of, configured
+from tests.daemon.lines import BEGINS, chunks_of
 from tests.daemon.test_table import DAY, Clock, Running, assert_rebuilds, cards_in, cards_of, cuts_a_frame, entries_of, ledgers
 from tests.live.disk import Full, able
 from tests.live.running import until
+from tests.table_toml import configured
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from tablectl.observations import CardDrawn, Felt, Link, Observation, decode
 from tablectl.recording.chunks import Chunk
 from tablectl.shoe import profile as profiles
 from tablectl.shoe.encoder import Encoder
-from tests.daemon.lines import configured
 from tests.daemon.test_table import Clock, Running, assert_rebuilds, entries_of, ledgers
 from tests.felt.scripted import BEGINS, Session
+from tests.table_toml import configured
 
 ES = rules.load("es").house
 

@@ -26,8 +26,8 @@ from tablectl.observations import Link, decode
 from tablectl.places import BoxPlace
 from tablectl.recording.importers import open_log
 from tablectl.recording.native import pinned_of
-from tests.daemon.lines import configured
 from tests.daemon.test_table import Clock, Running, assert_rebuilds, entries_of, ledgers
+from tests.table_toml import configured
 
 FELT = """
 [felt]

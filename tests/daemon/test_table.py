@@ -28,7 +28,8 @@ from tablectl.observations import CardDrawn, decode
 from tablectl.recording.chunks import Chunk
 from tablectl.recording.folder import of_ledger
 from tablectl.recording.rebuilding import rebuild
-from tests.daemon.lines import BEGINS, SECOND, chunks_of, configured
+from tests.daemon.lines import BEGINS, SECOND, chunks_of
+from tests.table_toml import configured
 
 DAY = 86400 * SECOND
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import msgspec
 from paho.mqtt.client import Client, MQTTMessage
@@ -25,7 +25,6 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tablectl import config
 from tablectl.config import ConfigFile
 from tablectl.emulator.table import EmulatedTable
 from tablectl.game.table import Table
@@ -39,8 +38,9 @@ from tablectl.mqtt.messages import CHANNELS, Envelope, type_name
 from tablectl.observations import CardDrawn, Observation, decode
 from tablectl.recording import folder as recordings
 from tablectl.recording.rebuilding import rebuild
+from tests import table_toml
 from tests.broker import Broker
-from tests.table_toml import table_toml
+from tests.table_toml import Given
 
 __all__ = [
     "Heard",
@@ -75,26 +75,9 @@ _ENDS = tuple(f"/{channel}" for channel in CHANNELS.values())
 _envelope = msgspec.json.Decoder(Envelope).decode
 
 
-def configured(
-    folder: Path,
-    *,
-    broker: str | None = None,
-    name: str = "t07",
-    house: str = "es",
-    shoe: str = "bee-tek",
-    pad: str = "dealer-pad",
-    table: str = "",
-    more: str = "",
-) -> ConfigFile:
-    """A configuration in this folder, of devices in `folder/devices` and a record in `folder/store`.
-
-    `table` is added to what it says of the table, `more` to all of it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    text = table_toml(name=name, house=house, shoe=shoe, pad=pad, ports="devices/", table=table, more=more, broker=broker)
-    path = folder / "table.toml"
-    path.write_text(text)
-    return config.load(path)
+def configured(folder: Path, **given: Unpack[Given]) -> ConfigFile:
+    """A configuration in this folder, of devices in `folder/devices` and a record in `folder/store`."""
+    return table_toml.configured(folder, ports="devices/", **given)
 
 
 def until(true: Callable[[], bool], seconds: float = 10.0, what: str = "what was waited for") -> None:
