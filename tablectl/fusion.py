@@ -396,8 +396,7 @@ class Fusion:
 
     def _may_have_gone(self, draw: Draw, box: int, at: int) -> bool:
         """Whether a card that was told of, and never seen, may have lain in a hand of this box that was collected at a time."""
-        told = draw.number <= self.state.emitted and not draw.told
-        return told and draw.at <= at and (draw.due is None or box_of(draw.due) == box)
+        return draw.number <= self.state.emitted and draw.at <= at and (draw.due is None or box_of(draw.due) == box)
 
     def _is_back(self, since: int, at: int | None = None) -> bool:
         """Whether something came back so lately that what is seen may be older."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tablectl.game.table import Table
     from tablectl.game.view import TableView
 
-__all__ = ["READY", "DemoFelt", "Saw", "saw"]
+__all__ = ["DemoFelt", "Saw", "saw"]
 
 READY: Final = 30.0
 """Seconds for which the cameras are waited for; without them the shoe is shown alone."""

@@ -144,15 +144,18 @@ def chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return out
 
 
-def read_picture(picture: Picture, px_per_mm: float | None = None, network: Eyes | None = None) -> list[Seen]:
+def read_picture(
+    picture: Picture, px_per_mm: float | None = None, network: Eyes | None = None, shape: DeckShape | None = None
+) -> list[Seen]:
     """The cards in a picture (rows, columns, blue-green-red), from left to right.
 
-    `px_per_mm` where a calibration knows it; without it cards of any size are looked for.
+    `px_per_mm` where a calibration knows it; without it cards of any size are looked for. `shape` is what the deck has shown so
+    far.
     """
     network = network or eyes()
     sizes = layers(picture, px_per_mm)
     readings = read_corners(sizes, corners_in(sizes, network), network)
-    return cards_of(readings, network.tuning.certain, px_per_mm)
+    return cards_of(readings, network.tuning.certain, px_per_mm, shape)
 
 
 def cards_of(

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tablectl.cards import PACK, Card
-from tablectl.felt.find import corners_in, layers
 from tablectl.felt.inset import DeckShape
 from tablectl.felt.joining import learnt
 from tablectl.felt.networks import Eyes, eyes
-from tablectl.felt.read import Seen, cards_of, read_corners
+from tablectl.felt.read import Seen, read_picture
 from tablectl.felt.scene import (
     Deck,
     Laid,
@@ -127,11 +126,6 @@ def score(seen: list[Seen], sights: list[Sight]) -> tuple[int, int, int, int, in
     return len(due), len(right & due), wrong, false, unread
 
 
-def _read(picture: Picture, network: Eyes, px_per_mm: float | None, shape: DeckShape | None = None) -> list[Seen]:
-    sizes = layers(picture, px_per_mm)
-    return cards_of(read_corners(sizes, corners_in(sizes, network), network), network.tuning.certain, px_per_mm, shape)
-
-
 def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, network: Eyes | None = None) -> dict[str, Any]:
     """Read felts until so many cards have counted."""
     network = network or eyes()
@@ -141,7 +135,7 @@ def rendered(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
         chance = np.random.default_rng([seed, frames])
         picture, sights = felt_with_hands(decks[frames % len(decks)], chance, px_per_mm)
         begun = time.process_time()
-        seen = _read(picture, network, px_per_mm)
+        seen = read_picture(picture, px_per_mm, network)
         spent += time.process_time() - begun
         total += score(seen, sights)
         frames += 1
@@ -191,7 +185,7 @@ def followed(decks: list[Deck], cards: int, seed: int, px_per_mm: float = 2.0, n
                 bright = now.astype(np.float32) * light * (tint * np.float32(chance.normal(1, 0.015)))
                 shaken = cv2.warpAffine(bright, shake, SIZE, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
                 picture = sensor(np.asarray(shaken, np.float32), chance, blur, noise, quality)
-                found = _read(picture, network, px_per_mm, shapes[which])
+                found = read_picture(picture, px_per_mm, network, shapes[which])
                 shapes[which] = learnt(shapes[which], [(one.card, one.corners) for one in found], px_per_mm)
                 seen = _once(_in_mm(one, felt.camera) for one in found)
             tracker.feed(Sighting(frame * 1_000_000 // RATE, seen, (), ()))
@@ -270,7 +264,7 @@ def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any
         from tests.felt.baseline import Baseline
         from tests.felt.photographs import measure
 
-        ways = {"photographs": lambda p: [seen.card for seen in _read(p, eyes(), None)], "photographs, baseline": Baseline().read}
+        ways = {"photographs": lambda p: [seen.card for seen in read_picture(p)], "photographs, baseline": Baseline().read}
         for name, way in ways.items():
             yield name, measure(arguments.photos, way, lambda line: print("  " + line, file=sys.stderr))._asdict()
 
