@@ -153,6 +153,7 @@ class Felt(Observed, frozen=True, tag="felt"):
     | `stake_taken` `stake_changed` | none stand there any more, or others |
 
     `ago` tells which drawn card it is about: 0 the last `card` before this observation, 1 the one before that; None: none.
+    `first` is when a stake was first seen as it now stands: what is told is what stood still for a while.
     """
 
     kind: FeltKind
@@ -161,6 +162,7 @@ class Felt(Observed, frozen=True, tag="felt"):
     was: Card | None = None
     ago: Annotated[int, msgspec.Meta(ge=0, le=10**6)] | None = None
     crosswise: bool = False
+    first: str | None = None
 
 
 class ShoeFault(Observed, frozen=True, tag="shoe_fault"):
@@ -248,13 +250,17 @@ def decode(line: bytes | str, *, where: str | None = None, number: int | None = 
         raise InputError(message, where=where, line=number, field=field) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"no JSON object: {error}", where=where, line=number) from None
-    if observation.at is None:
-        return observation
-    try:
-        at = canonical(observation.at)
-    except ValueError as error:
-        raise InputError(str(error), where=where, line=number, field="at") from None
-    return observation if at == observation.at else msgspec.structs.replace(observation, at=at)
+    for field in ("at", "first") if isinstance(observation, Felt) else ("at",):
+        given: str | None = getattr(observation, field)
+        if given is None:
+            continue
+        try:
+            time = canonical(given)
+        except ValueError as error:
+            raise InputError(str(error), where=where, line=number, field=field) from None
+        if time != given:
+            observation = msgspec.structs.replace(observation, **{field: time})
+    return observation
 
 
 def encode(observation: Observation) -> bytes:

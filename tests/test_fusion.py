@@ -406,6 +406,21 @@ def test_chips_that_change_before_the_betting_closed_are_the_pits_to_tell() -> N
     assert felt.alerts == []
 
 
+def test_chips_are_late_by_when_they_were_first_seen_not_by_when_that_is_told() -> None:
+    """Rendered sessions, seed 50 of the French house: the last bet came half a second before the first card."""
+    felt = ByHand(1, closed=False)
+    laid = felt.now
+    felt.wait(0.1)
+    felt.draw("8S")
+    felt.wait(0.4)
+    felt.take(StakeSeen(1, "changed", laid))
+    felt.take(StakeSeen(5, "occupied", laid))
+    assert felt.alerts == []
+    felt.take(StakeSeen(5, "emptied", felt.now))
+    felt.take(StakeSeen(5, "occupied", felt.now))
+    assert felt.alerts == ["bet.late"]
+
+
 # What the one knows and the other does not
 
 

@@ -144,10 +144,11 @@ class Hidden(_Event, frozen=True, tag="hidden"):
 
 
 class StakeSeen(_Event, frozen=True, tag="stake"):
-    """A stake circle was occupied or emptied, or what stands there changed."""
+    """A stake circle was occupied or emptied, or what stands there changed; seen so at `first` (None: not recorded)."""
 
     box: Box
     state: Literal["occupied", "emptied", "changed"]
+    first: int | None = None
 
 
 Tracked = Began | Placed | Read | Swapped | Moved | Parted | Removed | Hidden | StakeSeen

@@ -336,9 +336,9 @@ class _Stake:
         elif at - self._since >= REST:
             before, self._known = self._known, self._maybe
             if before.occupied and seen.occupied:
-                yield StakeSeen(seen.box, "changed")
+                yield StakeSeen(seen.box, "changed", self._since)
             else:
-                yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied")
+                yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied", self._since)
 
 
 UNLIKE: Final = 0.25

@@ -22,7 +22,7 @@ from tablectl.game.round import Hand, find, hands_of
 from tablectl.game.speech import Held
 from tablectl.game.state import State
 from tablectl.notices import Operand
-from tablectl.observations import CardDrawn, Collected, Decision, Felt, FeltKind
+from tablectl.observations import CardDrawn, Collected, Decision, Felt, FeltKind, NoMoreBets
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["collected", "felt"]
@@ -161,7 +161,7 @@ def _not_collected(state: State, seen: Felt) -> None:
 
 def _staked(state: State, seen: Felt) -> None:
     """The chips of a box have changed: after the betting closed they may only do so by what its hands decide, or win and lose."""
-    if not isinstance(seen.to, BoxPlace) or state.playing not in IN_ROUND:
+    if not isinstance(seen.to, BoxPlace) or state.playing not in IN_ROUND or _was_in_time(state, seen):
         return
     box = seen.to.box
     hands, staked = hands_of(state.round, box), state.stakes.on(box) + state.stakes.carried_on(box)
@@ -177,6 +177,13 @@ def _staked(state: State, seen: Felt) -> None:
         late = len(hands) == 1 and hands[0].stake == hands[0].first_stake and not may_add
     if late:
         state.alert("bet.late", box=box, amount=0 if seen.kind == "stake_taken" else Card.UNREAD.value, phase=state.playing)
+
+
+def _was_in_time(state: State, seen: Felt) -> bool:
+    """Whether a stake stood so before the dealer, or the first card, closed the betting."""
+    observations = (entry.observation for entry in state.history.entries)
+    closed = next((one.at for one in observations if isinstance(one, NoMoreBets | CardDrawn)), None)
+    return seen.first is not None and closed is not None and seen.first < closed
 
 
 _KINDS: dict[FeltKind, Callable[[State, Felt], None]] = {

@@ -364,7 +364,8 @@ def test_a_stake_circle_is_told_when_it_has_settled() -> None:
     stacks += [(True, (0.8, 0.1))] * 10 + [(False, ())] * 10
     for frame, (occupied, colours) in enumerate(stacks):
         said += tracker.feed(Sighting(BEGINS + frame * FRAME, stakes=(SeenStake(4, occupied, colours),)))
-    assert said[1:] == [StakeSeen(4, "occupied"), StakeSeen(4, "changed"), StakeSeen(4, "emptied")]
+    first = [BEGINS + frame * FRAME for frame in (10, 42, 52)]
+    assert said[1:] == [StakeSeen(4, "occupied", first[0]), StakeSeen(4, "changed", first[1]), StakeSeen(4, "emptied", first[2])]
     assert said[0] == Began()
 
 
