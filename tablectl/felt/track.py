@@ -53,8 +53,9 @@ SHARE: Final = 0.5
 """And in so large a part of the frames since it lay still."""
 SHIFT: Final = 12.0
 """Millimetres that a card is shifted before it is asked where it lies now."""
-HAND: Final = 60.0
-"""Millimetres between the middles of two cards that are nearest to each other, within one hand: a card is 63 wide."""
+HAND: Final = 50.0
+"""Millimetres between the middles of two cards that are nearest to each other, within one hand: a fan's step is 15 to 35, and what
+was parted from a hand lies a card's width of 63 from it, less what a single end leaves in doubt."""
 UPON: Final = 24.0
 """Millimetres between the middles of two cards within which the later may hide the earlier one."""
 REMNANT: Final = 16.0

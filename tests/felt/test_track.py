@@ -217,6 +217,15 @@ def test_a_pair_is_parted_though_the_card_that_was_carried_is_read_only_then() -
     assert [event for event in events if not isinstance(event, Parted)] == [Read(other, Card("JC"))]
 
 
+def test_a_pair_is_parted_though_the_one_that_is_never_read_seems_to_lie_too_near() -> None:
+    """Rendered sessions, seed 57 of the French house: of a jack one end shows, so that 63 mm seem to be 57."""
+    felt = Frames()
+    felt.show(1.0, lies("JH", 1050, 510, 66), lies("??", 1071, 519, -115))
+    events = felt.show(2.0, lies("JH", 1049, 513, 66), lies("??", 1099, 486, -115))
+    heart, spade = BEGINS // SECOND, BEGINS // SECOND + 1
+    assert events == [Parted(3, ((heart,), (spade,)))]
+
+
 def test_a_pair_is_parted_though_an_arm_hides_where_it_lay() -> None:
     """Following cannot see that the card is gone from there; that it lies away from all others says it."""
     felt = Felt()
