@@ -54,8 +54,8 @@ SHARE: Final = 0.5
 SHIFT: Final = 12.0
 """Millimetres that a card is shifted before it is asked where it lies now."""
 HAND: Final = 50.0
-"""Millimetres between the middles of two cards that are nearest to each other, within one hand: a fan's step is 15 to 35, and what
-was parted from a hand lies a card's width of 63 from it, less what a single end leaves in doubt."""
+"""Millimetres between the middles of two cards that are nearest to each other, within one hand: a fan's step is 15 to 35, and
+what was parted from a hand lies a card's width of 63 from it, less what a single end leaves in doubt."""
 UPON: Final = 24.0
 """Millimetres between the middles of two cards within which the later may hide the earlier one."""
 REMNANT: Final = 16.0
