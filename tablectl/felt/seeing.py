@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 
 from tablectl.cards import Card
 from tablectl.felt.calibration import Calibration
+from tablectl.felt.circles import Circle
+from tablectl.felt.cloth import differ, parts, unlike
 from tablectl.felt.inset import DeckShape
 from tablectl.felt.joining import learnt
-from tablectl.felt.layout import Marker, Place, Points, StakeCircle
+from tablectl.felt.layout import Marker, Place, Points
 from tablectl.felt.networks import Eyes, eyes
 from tablectl.felt.read import Seen
 from tablectl.felt.rereading import CELL, PARTS, Rereading, cells_of
-from tablectl.felt.sighting import SeenCard, SeenStake, Sighting
+from tablectl.felt.sighting import SeenCard, Sighting
 from tablectl.felt.view import Picture, Region, View, cut, quick
 
 __all__ = ["Seeing"]
@@ -37,12 +39,8 @@ COARSE: Final = 0.25
 """Pixels a millimetre, about, of the coarse picture in which changes are looked for: each is the mean of many."""
 MARGIN: Final = 12.0
 """Millimetres around a place that belong to its patch."""
-STEP: Final = 10
-"""Levels by which a coarse pixel must differ to be another: more than lamps flicker."""
 RESTLESS: Final = 6
 """Frames of unrest after which a place is read all the same, each time."""
-PIXELS: Final = 6
-"""So many coarse pixels must differ: about one square centimetre, half a corner index."""
 MOST: Final = 3
 """Places that are read in one look, so that a look does not take long; those that were read longest ago come first.
 
@@ -54,8 +52,6 @@ AGAIN: Final = 5_000_000
 """Microseconds in which a place is read again, part by part, though nothing has changed."""
 SHARE: Final = 0.6
 """The part of a stake circle that a camera must see."""
-UNLIKE: Final = 0.07
-"""How far a pixel's part of red and green may be from the cloth's to be cloth."""
 ONE: Final = 9.0
 """Millimetres: two like cards of a fan lie further apart."""
 ENDS: Final = 12.0
@@ -100,7 +96,7 @@ class _Spot:
         self.rectangle = _Rectangle((float(centre[0]), float(centre[1])), size, float(turned))
         maps = view.maps(self.rectangle.centre, size, turned=turned, px_per_mm=SCALE)
         self.fine = quick(*maps)
-        self.bare = self._bare(_in_picture(maps, view), area, markers)
+        self.bare = self._bare(view.covers(maps), area, markers)
         """Where in it bare cloth would be seen: 1 in the place itself, 0 around it, on markers and beyond the picture."""
         self._window = region.window
         step = max(1, round(float(view.density(area.mean(axis=0))[0]) / COARSE / 4))
@@ -136,73 +132,6 @@ class _Spot:
         return np.asarray(cv2.bitwise_and(small, small, mask=self._mask), np.uint8)
 
 
-CLOTH_LIT: Final = 110.0
-"""The level of its brightest colour to which the cloth around a stake circle is reckoned."""
-SHADED: Final = 0.08
-"""By such a part another light around a stack says nothing of its colours: a shadow passes,"""
-LASTS: Final = 20_000_000
-"""or is there for so many microseconds, and is how the table is lit from now on."""
-
-
-class _Circle:
-    """A stake circle as one camera sees it, with some cloth around it, and what was seen there last."""
-
-    OUTER = 1.5  # radii
-
-    def __init__(self, view: View, stake: StakeCircle) -> None:
-        self.stake, self.camera = stake, view.camera
-        side = 2 * self.OUTER * stake.radius
-        maps = view.maps(stake.centre, (side, side), px_per_mm=0.5)
-        self._maps = quick(*maps)
-        rows, columns = maps[0].shape
-        down, across = np.mgrid[0:rows, 0:columns]
-        far = np.hypot(down - (rows - 1) / 2, across - (columns - 1) / 2) / (rows / 2) * self.OUTER
-        in_picture = _in_picture(maps, view) > 0
-        self._around, self._inside = (far > 1.2) & in_picture, (far < 0.8) & in_picture
-        self.share = min(float(in_picture[far < 0.8].mean()), 2 * float(in_picture[far > 1.2].mean()))
-        """What part of it the camera sees."""
-        self._before: Picture | None = None
-        self._seen: SeenStake | None = None
-        self._stack: SeenStake | None = None  # the stack whose colours were judged last,
-        self._light = 0.0  # in which light,
-        self._shaded_at: int | None = None  # and since when it is in another
-
-    def look(self, picture: Picture, at: int) -> SeenStake | None:
-        """What stands there; None: it cannot be seen."""
-        patch = cut(picture, *self._maps)
-        coarse = np.asarray(cv2.resize(patch, (12, 12), interpolation=cv2.INTER_AREA), np.uint8)
-        if self._before is None or _differ(coarse, self._before, 2) or self._lasts(at):
-            self._before, self._seen = coarse, self._judged(patch, at)
-        return self._seen
-
-    def _lasts(self, at: int) -> bool:
-        """Whether another light has been there for so long that it is how the table is lit."""
-        return self._shaded_at is not None and at >= self._shaded_at + LASTS
-
-    def _judged(self, patch: Picture, at: int) -> SeenStake | None:
-        """What is not the colour of the cloth around the circle stands in it."""
-        red, green = _parts(patch)
-        cloth = float(np.median(red[self._around])), float(np.median(green[self._around]))
-        strange = _unlike(red, green, cloth)
-        if float(np.mean(strange[self._around])) > 0.4:
-            return None  # a hand or an arm lies over it
-        if float(np.mean(strange[self._inside])) < 0.08:
-            self._stack = self._shaded_at = None
-            return SeenStake(self.stake.box, occupied=False)
-        light = max(float(np.median(patch[self._around].max(axis=1))), 8.0)
-        if self._stack is not None and abs(light / self._light - 1) > SHADED and not self._lasts(at):
-            self._shaded_at = at if self._shaded_at is None else self._shaded_at
-            return self._stack
-        self._light, self._shaded_at = light, None
-        # As bright as if the cloth were always lit alike.
-        lit = np.minimum(patch[self._inside & strange] * (CLOTH_LIT / light), 255.0)
-        colours = (lit / 86).astype(np.int64)
-        counts = np.bincount(colours[:, 0] * 9 + colours[:, 1] * 3 + colours[:, 2], minlength=27)
-        colours_of = tuple(round(float(count), 3) for count in counts / counts.sum())
-        self._stack = SeenStake(self.stake.box, occupied=True, colours=colours_of)
-        return self._stack
-
-
 class Seeing:
     """The cameras of one table, looked at together. Pure: the same pictures give the same sightings."""
 
@@ -216,7 +145,7 @@ class Seeing:
             for place, region in places.items()
         ]
         self._left = MOST
-        circles = [_Circle(view, stake) for stake in calibration.layout.stakes for view in calibration.views.values()]
+        circles = [Circle(view, stake) for stake in calibration.layout.stakes for view in calibration.views.values()]
         best = {circle.stake.box: circle for circle in sorted(circles, key=lambda circle: circle.share)}
         self._stakes = [circle for circle in best.values() if circle.share >= SHARE]
         self._cloth: dict[str, tuple[float, float]] = {}
@@ -244,9 +173,9 @@ class Seeing:
     def _look_at(self, spot: _Spot, picture: Picture, at: int) -> bool:
         """Look at one place, and read it where that is due. False: nothing can be told of it, something moves there."""
         coarse = spot.coarse(picture)
-        moves = spot.before is None or _differ(coarse, spot.before)
+        moves = spot.before is None or differ(coarse, spot.before)
         spot.before = coarse
-        if spot.read is None or _differ(coarse, spot.read):
+        if spot.read is None or differ(coarse, spot.read):
             if spot.readings == 0:
                 spot.reading.begin()
             spot.read, spot.readings, spot.fresh = coarse, READINGS, False
@@ -287,11 +216,11 @@ class Seeing:
 
     def _strange(self, spot: _Spot, cells: Picture, found: list[Seen]) -> tuple[tuple[tuple[float, float], ...], ...]:
         """Outlines of what is neither cloth nor a card that was found."""
-        red, green = _parts(cells)
+        red, green = parts(cells)
         if spot.camera not in self._cloth:
             self._cloth[spot.camera] = float(np.median(red)), float(np.median(green))
         bare = cv2.resize(spot.bare, (cells.shape[1], cells.shape[0]), interpolation=cv2.INTER_NEAREST)
-        strange = np.asarray(bare * _unlike(red, green, self._cloth[spot.camera]), np.uint8)
+        strange = np.asarray(bare * unlike(red, green, self._cloth[spot.camera]), np.uint8)
         for card in found:
             cv2.fillConvexPoly(strange, np.round(np.array(card.polygon) / CELL).astype(np.int32), (0,))
         strange = np.asarray(cv2.morphologyEx(strange, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8)), np.uint8)
@@ -324,28 +253,3 @@ def _is_one(card: SeenCard, other: SeenCard) -> bool:
         return True
     turned = abs((card.angle - other.angle) % 360 - 180)
     return apart < ENDS and turned < UPSIDE_DOWN
-
-
-def _in_picture(maps: tuple[NDArray[np.float32], NDArray[np.float32]], view: View) -> Picture:
-    """1 for the pixels of a patch that the camera sees, else 0."""
-    across, down = maps
-    inside = (across >= 0) & (down >= 0) & (across < view.size[0] - 1) & (down < view.size[1] - 1)
-    return inside.astype(np.uint8)
-
-
-def _differ(one: Picture, other: Picture, pixels: int = PIXELS) -> bool:
-    """Whether two coarse pictures of a place differ by more than noise."""
-    far = cv2.threshold(cv2.absdiff(one, other), STEP, 1, cv2.THRESH_BINARY)[1]
-    return sum(cv2.sumElems(far)[:3]) >= pixels  # a pixel counts in each colour in which it differs
-
-
-def _parts(picture: Picture) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What part of each pixel is red, and what green: nearly the same in the light and in the shade."""
-    blue, green, red = (plane.astype(np.float32) + 4 for plane in cv2.split(picture))
-    total = blue + green + red
-    return red / total, green / total
-
-
-def _unlike(red: NDArray[np.float32], green: NDArray[np.float32], cloth: tuple[float, float]) -> NDArray[np.bool_]:
-    """Which pixels have not the cloth's parts of red and green."""
-    return np.asarray(np.maximum(np.abs(red - cloth[0]), np.abs(green - cloth[1])) > UNLIKE, np.bool_)

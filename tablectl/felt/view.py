@@ -193,6 +193,12 @@ class View:
         pixels = np.asarray(wide, np.float32)[STEP : STEP + rows, STEP : STEP + columns]
         return np.ascontiguousarray(pixels[..., 0]), np.ascontiguousarray(pixels[..., 1])
 
+    def covers(self, maps: tuple[NDArray[np.float32], NDArray[np.float32]]) -> Picture:
+        """1 for the pixels of a patch that the camera sees, else 0; `maps` are the patch's."""
+        across, down = maps
+        inside = (across >= 0) & (down >= 0) & (across < self.size[0] - 1) & (down < self.size[1] - 1)
+        return inside.astype(np.uint8)
+
 
 def quick(across: NDArray[np.float32], down: NDArray[np.float32]) -> tuple[NDArray[Entries], NDArray[Entries]]:
     """Such maps to a 32nd of a pixel: `cut` takes two thirds of the time with them."""
