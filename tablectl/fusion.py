@@ -202,8 +202,8 @@ class Fusion:
             yield from self._parted(event)
         elif isinstance(event, StakeSeen):
             if not self._is_back(state.camera_since):  # else it is news to the camera alone
-                first = from_micros(event.first) if event.first is not None else None
-                yield Felt(at=from_micros(state.now), kind=_STAKES[event.state], to=BoxPlace(event.box), first=first)
+                last, first = (from_micros(time) if time is not None else None for time in (event.last, event.first))
+                yield Felt(at=from_micros(state.now), kind=_STAKES[event.state], to=BoxPlace(event.box), last=last, first=first)
         elif (laid := next((laid for laid in state.laid if laid.id == event.id), None)) is not None:
             if isinstance(event, Read):
                 yield from self._read(laid, event)

@@ -153,7 +153,7 @@ class Felt(Observed, frozen=True, tag="felt"):
     | `stake_taken` `stake_changed` | none stand there any more, or others |
 
     `ago` tells which drawn card it is about: 0 the last `card` before this observation, 1 the one before that; None: none.
-    `first` is when a stake was first seen as it now stands: what is told is what stood still for a while.
+    A stake was seen as it was until `last`, and as it is now from `first` on; what is told is what stood still for a while.
     """
 
     kind: FeltKind
@@ -162,6 +162,7 @@ class Felt(Observed, frozen=True, tag="felt"):
     was: Card | None = None
     ago: Annotated[int, msgspec.Meta(ge=0, le=10**6)] | None = None
     crosswise: bool = False
+    last: str | None = None
     first: str | None = None
 
 
@@ -250,7 +251,7 @@ def decode(line: bytes | str, *, where: str | None = None, number: int | None = 
         raise InputError(message, where=where, line=number, field=field) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"no JSON object: {error}", where=where, line=number) from None
-    for field in ("at", "first") if isinstance(observation, Felt) else ("at",):
+    for field in ("at", "last", "first") if isinstance(observation, Felt) else ("at",):
         given: str | None = getattr(observation, field)
         if given is None:
             continue

@@ -406,19 +406,28 @@ def test_chips_that_change_before_the_betting_closed_are_the_pits_to_tell() -> N
     assert felt.alerts == []
 
 
-def test_chips_are_late_by_when_they_were_first_seen_not_by_when_that_is_told() -> None:
-    """Rendered sessions, seed 50 of the French house: the last bet came half a second before the first card."""
+@pytest.mark.parametrize(
+    ("last", "first", "late"),
+    [
+        (-2.0, -1.9, False),
+        (-0.1, 0.1, False),  # rendered sessions, seed 50 of the French house
+        (0.0, 1.0, False),  # a hand lay over it
+        (0.0, 1.1, True),
+        (0.1, 0.2, True),
+        (None, 0.2, True),
+    ],
+)
+@pytest.mark.parametrize("state", ["occupied", "changed", "emptied"])
+def test_chips_are_late_by_when_they_were_seen_so_not_by_when_that_is_told(
+    state: str, last: float | None, first: float, *, late: bool
+) -> None:
     felt = ByHand(1, closed=False)
-    laid = felt.now
-    felt.wait(0.1)
+    closed = felt.now
     felt.draw("8S")
-    felt.wait(0.4)
-    felt.take(StakeSeen(1, "changed", laid))
-    felt.take(StakeSeen(5, "occupied", laid))
-    assert felt.alerts == []
-    felt.take(StakeSeen(5, "emptied", felt.now))
-    felt.take(StakeSeen(5, "occupied", felt.now))
-    assert felt.alerts == ["bet.late"]
+    felt.wait(1.5)
+    times = (None if time is None else closed + round(time * SECOND) for time in (last, first))
+    felt.take(StakeSeen(5 if state == "occupied" else 1, state, *times))  # type: ignore[arg-type]
+    assert felt.alerts == ["bet.late"] * late
 
 
 # What the one knows and the other does not

@@ -144,10 +144,15 @@ class Hidden(_Event, frozen=True, tag="hidden"):
 
 
 class StakeSeen(_Event, frozen=True, tag="stake"):
-    """A stake circle was occupied or emptied, or what stands there changed; seen so at `first` (None: not recorded)."""
+    """A stake circle was occupied or emptied, or what stands there changed.
+
+    It was seen as it was before until `last`, and as it is now from `first` on: in between a hand may have lain over it. None:
+    it was never seen before, or was recorded before this was told.
+    """
 
     box: Box
     state: Literal["occupied", "emptied", "changed"]
+    last: int | None = None
     first: int | None = None
 
 

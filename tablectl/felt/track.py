@@ -327,19 +327,21 @@ class _Stake:
     def __init__(self, seen: SeenStake) -> None:
         self._known = SeenStake(seen.box, occupied=False)
         self._maybe = self._known
-        self._since = 0
+        self._last: int | None = None
+        self._first = 0
 
     def feed(self, seen: SeenStake, at: int) -> Iterable[Tracked]:
         if _alike(seen, self._known):
-            self._maybe = self._known
+            self._maybe, self._last = self._known, at
         elif not _alike(seen, self._maybe):
-            self._maybe, self._since = seen, at
-        elif at - self._since >= REST:
+            self._maybe, self._first = seen, at
+        elif at - self._first >= REST:
             before, self._known = self._known, self._maybe
+            last, self._last = self._last, at
             if before.occupied and seen.occupied:
-                yield StakeSeen(seen.box, "changed", self._since)
+                yield StakeSeen(seen.box, "changed", last, self._first)
             else:
-                yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied", self._since)
+                yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied", last, self._first)
 
 
 UNLIKE: Final = 0.25

@@ -21,12 +21,15 @@ from tablectl.game.play_in import decision
 from tablectl.game.round import Hand, find, hands_of
 from tablectl.game.speech import Held
 from tablectl.game.state import State
+from tablectl.instants import to_micros
 from tablectl.notices import Operand
 from tablectl.observations import CardDrawn, Collected, Decision, Felt, FeltKind, NoMoreBets
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["collected", "felt"]
 
+WITHDRAWN = 1_000_000
+"""Microseconds for which a hand may still hide chips that it laid in time: no player knows a card by then."""
 IDLE = ("closed", "shuffling", "burning")
 """The phases in which cards may lie on the felt that were not drawn for a round: a new pack is spread and looked at."""
 
@@ -180,10 +183,15 @@ def _staked(state: State, seen: Felt) -> None:
 
 
 def _was_in_time(state: State, seen: Felt) -> bool:
-    """Whether a stake stood so before the dealer, or the first card, closed the betting."""
+    """Whether a stake may have stood so when the dealer, or the first card, closed the betting.
+
+    It was not seen otherwise after that, and the hand that laid it was away within `WITHDRAWN`.
+    """
     observations = (entry.observation for entry in state.history.entries)
     closed = next((one.at for one in observations if isinstance(one, NoMoreBets | CardDrawn)), None)
-    return seen.first is not None and closed is not None and seen.first < closed
+    if closed is None or seen.last is None or seen.first is None:
+        return False
+    return seen.last <= closed and to_micros(seen.first) <= to_micros(closed) + WITHDRAWN
 
 
 _KINDS: dict[FeltKind, Callable[[State, Felt], None]] = {

@@ -50,6 +50,8 @@ BAD_LINES = {
     '{"event":"bet","box":1,"amount":1000,"colour":"red"}': r"colour: .+",
     '{"event":"decision","box":1,"action":"jump"}': r"action: .*jump.*",
     '{"event":"tick","at":"yesterday"}': r"at: .*yesterday.*",
+    '{"event":"felt","kind":"stake_laid","last":"yesterday"}': r"last: .*yesterday.*",
+    '{"event":"felt","kind":"stake_laid","first":"2026-12-01T20:00:00"}': r"first: .*no RFC 3339 time with a zone",
     '{"event":"tick","at":"2026-02-30T00:00:00Z"}': r"at: .+",
     '{"event":"tick","at":"2026-11-30T05:57:42"}': r"at: .*zone.*",
     '{"event":"seat","box":1,"state":"taken","player":"' + "x" * 81 + '"}': r"player: .+",

@@ -373,8 +373,12 @@ def test_a_stake_circle_is_told_when_it_has_settled() -> None:
     stacks += [(True, (0.8, 0.1))] * 10 + [(False, ())] * 10
     for frame, (occupied, colours) in enumerate(stacks):
         said += tracker.feed(Sighting(BEGINS + frame * FRAME, stakes=(SeenStake(4, occupied, colours),)))
-    first = [BEGINS + frame * FRAME for frame in (10, 42, 52)]
-    assert said[1:] == [StakeSeen(4, "occupied", first[0]), StakeSeen(4, "changed", first[1]), StakeSeen(4, "emptied", first[2])]
+    at = [BEGINS + frame * FRAME for frame in range(len(stacks))]
+    assert said[1:] == [
+        StakeSeen(4, "occupied", last=at[9], first=at[10]),
+        StakeSeen(4, "changed", last=at[41], first=at[42]),
+        StakeSeen(4, "emptied", last=at[51], first=at[52]),
+    ]
     assert said[0] == Began()
 
 
