@@ -261,12 +261,14 @@ class Tracker:
         return any(at - other.last_seen > PLAIN and other.near(track.centre, REMNANT) for other in self.lying)
 
     def _twin(self, track: Track, at: int) -> Track | None:
-        """A card of the same face that was not seen since this one was: it may be that one, carried over."""
+        """A card of the same face that was not seen since this one was: it may be that one, carried over.
+
+        Of several the one that was seen last: a card that was carried twice and hidden each time has left older ones behind.
+        """
         if track.face is Card.UNREAD:
             return None
-        return next(
-            (o for o in self.lying if o.face is track.face and o.last_seen <= track.first and at - o.last_seen > PLAIN), None
-        )
+        unseen = [o for o in self.lying if o.face is track.face and o.last_seen <= track.first and at - o.last_seen > PLAIN]
+        return max(unseen, key=lambda other: other.last_seen, default=None)
 
     def _lifted(self, track: Track, found: int | Literal["dealer"]) -> Track | None:
         """The one card of its box that is gone since this one lies there, away from all others: a pair that is parted.
