@@ -49,6 +49,8 @@ PICKED: Final = 1_000_000
 """Microseconds in which a hand's cards are picked up one after the other."""
 BACK: Final = 2_000_000
 """Microseconds after a camera, or a shoe, came back in which what happened meanwhile is found."""
+LAID_ANEW: Final = 5_000_000
+"""Microseconds after a split in which the hands of its box are laid anew."""
 KEPT: Final = 30_000_000
 """Microseconds for which a card that is gone, or missing, may still be found elsewhere."""
 MOST: Final = 400
@@ -99,7 +101,7 @@ class Fusion:
 
     def _judged_at(self, laid: Laid) -> int | None:
         """When time alone tells what a card is that is not explained yet; None: another card must."""
-        if self._is_out_of_sight(laid):
+        if self._is_out_of_sight(laid) or self._may_be_uncovered(laid):
             return None
         doubt = doubt_until(laid)
         if laid.card is not Card.UNREAD or self.state.now < doubt:
@@ -129,8 +131,10 @@ class Fusion:
             yield item  # and nothing before it: who commands is answered by what follows from that
             return
         yield from self._due()
-        if isinstance(item, Decision) and item.action == "split" and item.box not in state.split:
-            state.split.append(item.box)
+        if isinstance(item, Decision) and item.action == "split":
+            state.split_at = state.now
+            if item.box not in state.split:
+                state.split.append(item.box)
         if isinstance(item, CardDrawn):
             yield from self._drawn(item)
         elif state.held or (state.camera and not state.shoe and not isinstance(item, Tick)):
@@ -214,6 +218,9 @@ class Fusion:
                 if laid.settled and not one_box(before, laid.place):
                     yield felt_says(self.state, "moved", laid, to=laid.place)
             else:
+                for other in state.laid:
+                    if self._may_be_uncovered(other) and one_box(other.place, laid.place):
+                        other.at = state.now  # it may be about to go with the hand
                 state.laid.remove(laid)
                 state.split = [box for box in state.split if any(box_of(other.place) == box for other in state.laid)]
                 if laid.settled and not self._is_back(state.camera_since):
@@ -343,7 +350,7 @@ class Fusion:
     def _unexplained(self, laid: Laid) -> Iterator[Observation]:
         """A card that no draw explains: it was moved, or the shoe is not there to report it, or it just appeared."""
         state = self.state
-        if self._is_out_of_sight(laid):
+        if self._is_out_of_sight(laid) or self._may_be_uncovered(laid):
             return
         source = self._pairing.source_of(laid)
         alone = not state.shoe or laid.first < state.shoe_since + BACK // 2
@@ -383,7 +390,7 @@ class Fusion:
             lying = any(laid.place == place for laid in state.laid)
             if lying:
                 gone.told = True
-                if gone.laid.draw is not None:
+                if gone.laid.draw is not None and not self._may_be_laid_anew(gone):
                     yield felt_says(self.state, "missing", gone.laid, to=place)
             elif all(state.now >= other.at + PICKED for other in mates):
                 taken = max(other.at for other in mates)
@@ -394,6 +401,14 @@ class Fusion:
                         draw.under |= self._may_have_gone(draw, place.box, taken)
                     yield Collected(at=from_micros(state.now), box=place.box, hand=place.hand or 0)
         state.gone = [gone for gone in state.gone if state.now < gone.at + KEPT]
+
+    def _may_be_laid_anew(self, gone: Gone) -> bool:
+        """Whether a card that is gone was never read, and its box was just split: the hands there are laid anew, closer together.
+
+        What lies where another of them lay is not told apart from that one, as long as it is not read either.
+        """
+        just = self.state.now < self.state.split_at + LAID_ANEW and box_of(gone.laid.place) in self.state.split
+        return gone.laid.card is Card.UNREAD and just
 
     def _may_have_gone(self, draw: Draw, box: int, at: int) -> bool:
         """Whether a card that was told of, and never seen, may have lain in a hand of this box that was collected at a time."""
@@ -406,3 +421,9 @@ class Fusion:
     def _is_out_of_sight(self, laid: Laid) -> bool:
         """Whether it is unread and was not seen lately: maybe it was read where it was carried to. Without a shoe it counts."""
         return self.state.shoe and laid.card is Card.UNREAD and not laid.seen
+
+    def _may_be_uncovered(self, laid: Laid) -> bool:
+        """Whether it is unread and a known card of its split box is out of sight: maybe what lay over that was taken away."""
+        if laid.card is not Card.UNREAD or box_of(laid.place) not in self.state.split:
+            return False
+        return any(one_box(other.place, laid.place) and not other.seen and other.draw is not None for other in self.state.laid)

@@ -98,6 +98,8 @@ class State(msgspec.Struct, omit_defaults=True):
     """The places over which something lies, since when."""
     split: list[int] = []
     """The boxes that were said to split, while their cards lie there."""
+    split_at: int = 0
+    """When one of them was said to, last."""
 
 
 class Pairing:

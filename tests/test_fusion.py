@@ -367,6 +367,48 @@ def test_a_card_that_was_not_seen_before_its_hand_was_collected_went_with_it() -
     assert felt.alerts == []
 
 
+def split_twice() -> ByHand:
+    """Box 1 holds three eights in three hands, the last of which was never read; following has seen two hands so far."""
+    felt = ByHand(1)
+    for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("8H", BoxPlace(1, 0))], 1):
+        felt.draw(card)
+        felt.lay(number, card, place)  # type: ignore[arg-type]
+    felt.take(Decision(box=1, action="split"))
+    felt.take(Parted(1, ((1,), (3,))))
+    felt.draw("8C")
+    felt.lay(4, "??", BoxPlace(1, 0))
+    felt.take(Decision(box=1, action="split"))
+    return felt
+
+
+@pytest.mark.parametrize(("after", "missing"), [(1.0, []), (6.0, ["felt.card_missing"])])
+def test_a_card_that_was_never_read_is_not_missing_when_the_hands_of_its_box_are_laid_anew(
+    after: float, missing: list[str]
+) -> None:
+    """Rendered sessions, seed 40 of the Spanish house: it is taken for the card that lay where it lies now."""
+    felt = split_twice()
+    felt.wait(after)
+    felt.take(Removed(4, felt.now))
+    felt.wait(5.0)
+    assert felt.alerts == missing
+
+
+def test_an_unread_card_of_a_split_box_may_be_one_that_lay_out_of_sight_until_that_is_gone() -> None:
+    """Rendered sessions, seed 40 of the Spanish house: the first hand is collected, and what lay under it shows."""
+    felt = split_twice()
+    felt.draw("KD")
+    felt.lay(5, "KD", BoxPlace(1, 0), hidden=(3, 4))
+    felt.lay(6, "??", BoxPlace(1, 1), hidden=(3, 4))
+    felt.wait(20.0)
+    assert felt.alerts == []
+    for number in (3, 4):
+        felt.take(Removed(number, felt.now))
+    felt.wait(0.7)
+    assert felt.alerts == []
+    felt.wait(0.3)
+    assert felt.alerts == ["felt.card_appeared"]  # it did not go with them
+
+
 # Stake circles
 
 

@@ -411,6 +411,8 @@ def test_a_card_that_is_carried_twice_out_of_sight_is_the_one_that_lay_there_las
     king = lies("KS", 470, 300, 0)
     placed = felt.show(1.0, lies("QS", 470, 215, 0), king)
     placed += felt.show(3.0, lies("QS", 436, 300, 0), king, strange=strip)
-    placed += felt.show(3.0, lies("QS", 504, 300, 0), king, strange=((400.0, 180.0), (560.0, 180.0), (440.0, 350.0), (400.0, 350.0)))
+    placed += felt.show(
+        3.0, lies("QS", 504, 300, 0), king, strange=((400.0, 180.0), (560.0, 180.0), (440.0, 350.0), (400.0, 350.0))
+    )
     queens = [event for event in placed if isinstance(event, Placed) and event.card is Card("QS")]
     assert [queen.like for queen in queens] == [None, queens[0].id, queens[1].id]
