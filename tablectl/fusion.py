@@ -330,7 +330,7 @@ class Fusion:
             if self._lost(draw) and state.now >= draw.at + MISSING and not self._pairing.is_hidden(draw):
                 draw.told = True
                 if (like := self._pairing.mistaken(draw)) is not None:
-                    like.draw, like.first = draw.number, draw.at
+                    like.draw, like.first, like.place = draw.number, draw.at, draw.due or like.place
                     yield felt_says(self.state, "placed", like, to=self._holding.where(like))
                     continue
                 ago = max(0, state.emitted - draw.number)

@@ -345,6 +345,26 @@ def test_a_card_like_the_one_that_was_collected_where_it_comes_to_lie_is_not_mis
     ends_right(session.all())
 
 
+def test_a_card_like_one_that_was_collected_lies_in_the_hand_that_it_was_dealt_to() -> None:
+    """Rendered sessions, seed 127 of the Spanish house: a split box's first hand went bust, and the second gets a nine, too."""
+    felt = ByHand(1)
+    for number, (card, place) in enumerate([("8S", BoxPlace(1, 0)), ("5D", "dealer"), ("8H", BoxPlace(1, 0))], 1):
+        felt.draw(card)
+        felt.lay(number, card, place)  # type: ignore[arg-type]
+    felt.take(Decision(box=1, action="split"))
+    felt.take(Parted(1, ((1,), (3,))))
+    felt.draw("9H")
+    felt.lay(4, "9H", BoxPlace(1, 0))
+    felt.take(Decision(box=1, hand=0, action="hit"))
+    felt.draw("KH")
+    felt.lay(5, "KH", BoxPlace(1, 0))
+    felt.take(Removed(5, felt.now))
+    felt.draw("9H")  # following takes it for the first one, which an arm hid as it was collected
+    felt.wait(5.0)
+    assert felt.told[-1] == ("placed", 0, BoxPlace(1, 1))
+    assert felt.alerts == []
+
+
 def test_a_card_that_was_not_seen_before_its_hand_was_collected_went_with_it() -> None:
     """Rendered sessions, seed 24 of the French house: a bust hand's last card lay there for a third of a second."""
     felt = ByHand()
