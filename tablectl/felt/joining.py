@@ -72,11 +72,12 @@ def join(
     inset = shape.inset(high, wide)
     four = shape.four if shape.four is not None else has_four(groups)
     corners: list[Corner] = []
+    one_ended = [corner for group in groups if group.way != "ends" for corner in group.corners]
     for corner in unsure:
         known = [*corners, *(other for other, _ in told)]
         if any(np.hypot(corner.x - other.x, corner.y - other.y) < 0.5 * other.height for other in known):
             continue
-        if any(opposite(corner, other, px_per_mm) is not None for other, _ in told):
+        if any(opposite(corner, other, px_per_mm) is not None for other in one_ended):
             continue
         if four and px_per_mm is not None and any(along(corner, other, px_per_mm) is not None for other, _ in told):
             continue

@@ -53,6 +53,13 @@ def test_an_unread_end_of_a_told_card_is_no_second_card() -> None:
     assert [card.card for card in join([(one, Card.CK)], [other], SCALE)] == [Card.CK]
 
 
+def test_an_unread_index_is_no_end_of_a_card_that_shows_both_its_own() -> None:
+    """Rendered sessions, seed 106 of the Spanish house: the next card of the dealer lies 32 mm further on, and upon it."""
+    one, other = ends(0, 0)
+    under = corner(6, 12 - 32)
+    assert sorted(card.card for card in join([(one, Card.H6), (other, Card.H6)], [under], SCALE)) == [Card.H6, Card.UNREAD]
+
+
 def test_an_unread_index_by_itself_is_an_unread_card() -> None:
     one, _ = ends(0, 0)
     lone = corner(200, 30, 90)
