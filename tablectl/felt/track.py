@@ -23,12 +23,11 @@ from tablectl.felt.sighting import (
     Point,
     Read,
     Removed,
-    SeenStake,
     Sighting,
-    StakeSeen,
     Swapped,
     Tracked,
 )
+from tablectl.felt.stakes import Stake
 from tablectl.places import BoxPlace, Place
 
 __all__ = ["GONE", "REST", "Tracker"]
@@ -73,7 +72,7 @@ class Tracker:
     def __init__(self, place_at: Where) -> None:
         self._place_at = place_at
         self._tracks: list[Track] = []
-        self._stakes: dict[int, _Stake] = {}
+        self._stakes: dict[int, Stake] = {}
         self._veils: dict[int | Literal["dealer"], _Veil] = {}
         self._next: int | None = None
         self._dark_until = 0
@@ -102,7 +101,7 @@ class Tracker:
             said += self._settled(track, sighting)
         said += self._veiled(sighting)
         for stake in sighting.stakes:
-            said += self._stakes.setdefault(stake.box, _Stake(stake)).feed(stake, sighting.at)
+            said += self._stakes.setdefault(stake.box, Stake(stake.box)).feed(stake, sighting.at)
         return tuple(said)
 
     # One frame
@@ -321,41 +320,6 @@ class _Veil:
     def __init__(self, at: int) -> None:
         self.since = self.last = at
         self.told = False
-
-
-class _Stake:
-    """One stake circle: what it was settled to be, and what it may become."""
-
-    def __init__(self, seen: SeenStake) -> None:
-        self._known = SeenStake(seen.box, occupied=False)
-        self._maybe = self._known
-        self._last: int | None = None
-        self._first = 0
-
-    def feed(self, seen: SeenStake, at: int) -> Iterable[Tracked]:
-        if _alike(seen, self._known):
-            self._maybe, self._last = self._known, at
-        elif not _alike(seen, self._maybe):
-            self._maybe, self._first = seen, at
-        elif at - self._first >= REST:
-            before, self._known = self._known, self._maybe
-            last, self._last = self._last, at
-            if before.occupied and seen.occupied:
-                yield StakeSeen(seen.box, "changed", last, self._first)
-            else:
-                yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied", last, self._first)
-
-
-UNLIKE: Final = 0.25
-"""How far two fingerprints of one stack are apart at the most, in all."""
-
-
-def _alike(one: SeenStake, other: SeenStake) -> bool:
-    if one.occupied != other.occupied:
-        return False
-    if not one.occupied or one.colours == other.colours or len(one.colours) != len(other.colours):
-        return True
-    return sum(abs(mine - its) for mine, its in zip(one.colours, other.colours, strict=True)) <= UNLIKE
 
 
 def _box(place: Place | None) -> int | Literal["dealer"] | None:
