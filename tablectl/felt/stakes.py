@@ -8,7 +8,7 @@ from typing import Final
 from tablectl.felt.sighting import SeenStake, StakeSeen
 from tablectl.places import Box
 
-__all__ = ["Stake"]
+__all__ = ["Stake", "alike"]
 
 STANDS: Final = 500_000
 """Microseconds that chips stand the same before they count."""
@@ -27,9 +27,9 @@ class Stake:
 
     def feed(self, seen: SeenStake, at: int) -> Iterator[StakeSeen]:
         """Take in what is seen of it at a time (microseconds since 1970); gives what that completes."""
-        if _alike(seen, self._known):
+        if alike(seen, self._known):
             self._maybe, self._last = self._known, at
-        elif not _alike(seen, self._maybe):
+        elif not alike(seen, self._maybe):
             self._maybe, self._first = seen, at
         elif at - self._first >= STANDS:
             before, self._known = self._known, self._maybe
@@ -40,7 +40,8 @@ class Stake:
                 yield StakeSeen(seen.box, "occupied" if seen.occupied else "emptied", last, self._first)
 
 
-def _alike(one: SeenStake, other: SeenStake) -> bool:
+def alike(one: SeenStake, other: SeenStake) -> bool:
+    """Whether two sightings are of the same chips, as far as their colours tell."""
     if one.occupied != other.occupied:
         return False
     if not one.occupied or one.colours == other.colours or len(one.colours) != len(other.colours):

@@ -13,7 +13,7 @@ from tablectl.felt.render import RenderedFelt
 from tablectl.felt.seeing import AGAIN, READINGS, Seeing, _once
 from tablectl.felt.sighting import SeenCard, Sighting
 from tablectl.felt.staging import Arrangement, Lying, Reaching, Scene, Shadow, Stack
-from tablectl.felt.track import _alike
+from tablectl.felt.stakes import alike
 from tablectl.felt.view import Picture
 
 
@@ -122,7 +122,7 @@ def test_a_stack_in_a_shadow_is_the_stack_it_was(table: Table, look: int, off: f
     for shadows in ((), (Shadow(x + off, y, 130.0, 0.35),)):
         found = table.look(Scene(stacks=(stack,), shadows=shadows), 2).stakes
         seen.append(next(stake for stake in found if stake.box == 3))
-    assert _alike(*seen), [stake.colours for stake in seen]
+    assert alike(*seen), [stake.colours for stake in seen]
     table.look(Scene(), 2)
 
 
@@ -133,7 +133,7 @@ def test_a_light_that_stays_is_how_the_table_is_lit_and_a_stack_that_changes_in_
     dim = table.look(Scene(stacks=(other,), light=0.7), 2)
     assert first.stakes[2] == dim.stakes[2]  # it may be a shadow that changes its colours
     table.at += 20_000_000
-    assert not _alike(first.stakes[2], table.look(Scene(stacks=(other,), light=0.7), 2).stakes[2])
+    assert not alike(first.stakes[2], table.look(Scene(stacks=(other,), light=0.7), 2).stakes[2])
     table.look(Scene(), 2)
 
 
