@@ -146,14 +146,14 @@ def test_an_error_fills_the_dealers_page_until_it_is_ruled_on(at_table: Live, br
     assert grid is not None
     assert aside["y"] + aside["height"] <= grid["y"]  # what is wrong stands above the tables, and not upon them
 
-    at_table.rule("burn", "tirée après 21")
+    at_table.rule("burn", "brûlée, la banque a 21")
     for seen in (dealer, small):
         expect(seen.page.locator("section.error")).to_be_hidden()
         expect(seen.page.locator("#now")).to_have_text(BETS)
     expect(pit.page.locator(".tile.stopped")).to_have_count(0)
     expect(open_).to_have_count(0)
     expect(surveillance.page.locator("tbody tr.open")).to_have_count(0)
-    expect(surveillance.page.locator("tbody tr", has_text="tirée après 21")).to_have_count(1)
+    expect(surveillance.page.locator("tbody tr", has_text="brûlée, la banque a 21")).to_have_count(1)
     for seen in (dealer, small, pit, surveillance):
         assert (seen.console, seen.loads) == ([], 1)
         seen.close()
