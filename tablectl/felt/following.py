@@ -25,6 +25,8 @@ AGAIN: Final = 16.0
 """The same for a card that counts and is read as the card it is: known by one end alone it seems to lie a little off."""
 LIFTED: Final = 150.0
 """Millimetres by which a dealer shifts the cards of a hand, at the most, when he parts it."""
+ABSENT: Final = 600_000
+"""Microseconds without it after which a card that was never read is not the one that is read where it lay."""
 OTHER_FACE: Final = 12.0
 """Millimetres that another certain face counts."""
 STILL: Final = 5.0
@@ -60,6 +62,9 @@ class Track:
         self.still_since = at
         self.missing_since: int | None = None
         """Since when its place is in plain sight without it."""
+        self.without = 0
+        """Microseconds that its place was in plain sight without it since it was seen last."""
+        self._without_before = 0  # something last hid its place
         self.centre = seen.centre
         self.angle = seen.angle
         self.polygon = seen.polygon
@@ -76,7 +81,7 @@ class Track:
 
     def see(self, seen: SeenCard, at: int) -> None:
         """It was seen in this frame."""
-        self.last_seen, self.missing_since = at, None
+        self.last_seen, self.missing_since, self.without = at, None, 0
         self.centre, self.angle, self.polygon = seen.centre, seen.angle, seen.polygon or self.polygon
         off, self._off = self._off, not self.near(self._anchor, STILL)
         if self._off and off:  # twice: one frame alone may be wrong about where a card lies
@@ -102,7 +107,8 @@ class Track:
             return
         self._looked += 1
         if self.missing_since is None:
-            self.missing_since = at
+            self.missing_since, self._without_before = at, self.without
+        self.without = self._without_before + at - self.missing_since
 
     def pause(self) -> None:
         """Nothing could be told from this frame."""
@@ -125,7 +131,7 @@ class Track:
     def take_over(self, other: Track) -> None:
         """The card was carried: it goes on where the other was found."""
         self.centre, self.angle, self.polygon = other.centre, other.angle, other.polygon
-        self.last_seen, self.still_since, self.missing_since = other.last_seen, other.still_since, None
+        self.last_seen, self.still_since, self.missing_since, self.without = other.last_seen, other.still_since, None, 0
         self._anchor, self._off = other.centre, False
 
     def near(self, point: Point, reach: float) -> bool:
@@ -186,6 +192,8 @@ def matched(tracks: Sequence[Track], cards: Sequence[SeenCard]) -> dict[int, See
             cost += TURN * turned(track.angle, seen.angle)
             face = track.face if track.face is not Card.UNREAD else track.vote()
             other = Card.UNREAD not in (face, seen.card) and face is not seen.card
+            if track.id is not None and face is Card.UNREAD is not seen.card and track.without >= ABSENT:
+                continue  # it was gone when this one was laid there
             if other and track.id is not None:
                 if _is_known(known.get(seen.card), seen, cards):
                     continue  # two cards of one hand that were lifted, and lie the other way round

@@ -55,6 +55,8 @@ SHIFT: Final = 12.0
 HAND: Final = 50.0
 """Millimetres between the middles of two cards that are nearest to each other, within one hand: a fan's step is 15 to 35, and
 what was parted from a hand lies a card's width of 63 from it, less what a single end leaves in doubt."""
+NEXT: Final = 36.0
+"""Millimetres from a card to the next of its fan, at the most; one that is carried to another hand goes further."""
 UPON: Final = 24.0
 """Millimetres between the middles of two cards within which the later may hide the earlier one."""
 REMNANT: Final = 16.0
@@ -278,6 +280,8 @@ class Tracker:
         gone = [other for other in mates if other.missing_since is not None and other.last_seen <= track.first]
         if len(gone) != 1 or len(mates) < 2 or Card.UNREAD not in (track.face, gone[0].face):
             return None
+        if track.near(gone[0].centre, NEXT) or turned(track.angle, gone[0].angle) > ACROSS:
+            return None  # drawn to it, or for a double, and laid over a part of it
         return gone[0] if self._is_apart(track, found, gone[0]) else None
 
     def _is_apart(self, track: Track, found: int | Literal["dealer"], twin: Track) -> bool:

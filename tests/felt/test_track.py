@@ -416,3 +416,24 @@ def test_a_card_that_is_carried_twice_out_of_sight_is_the_one_that_lay_there_las
     )
     queens = [event for event in placed if isinstance(event, Placed) and event.card is Card("QS")]
     assert [queen.like for queen in queens] == [None, queens[0].id, queens[1].id]
+
+
+def test_a_card_that_was_never_read_and_is_gone_is_not_the_one_that_is_dealt_where_it_lay() -> None:
+    """Rendered sessions, seed 40 of the Spanish house: a box is split again, and its first hand gets an ace."""
+    felt = Frames()
+    king, other = lies("KS", 478, 207, 162), lies("??", 496, 259, -18)
+    felt.show(1.0, king, other, lies("??", 458, 212, -20))
+    felt.show(1.4, king, other, lies("??", 483, 231, 162))
+    events = felt.show(0.2, strange=((400.0, 150.0), (560.0, 150.0), (560.0, 320.0), (400.0, 320.0)))
+    events += felt.show(1.0, king, other, lies("AC", 460, 213, -16))
+    assert [type(event) for event in events if isinstance(event, Placed | Read)] == [Placed]
+
+
+def test_a_card_laid_across_one_that_was_never_read_is_no_card_that_was_carried() -> None:
+    """Rendered sessions, seed 57 of the Lithuanian house: the double's card hides what was seen of a jack."""
+    felt = Frames()
+    ten = lies("TC", 1050, 509, 65)
+    felt.show(1.0, ten, lies("??", 1071, 519, -115))
+    events = felt.show(2.0, ten, lies("2S", 1094, 537, -24))
+    assert [(event.card, event.crosswise) for event in events if isinstance(event, Placed)] == [(Card("2S"), True)]
+    assert not any(isinstance(event, Parted | Read) for event in events)
