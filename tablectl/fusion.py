@@ -107,8 +107,7 @@ class Fusion:
         yield from self._due()
         if isinstance(item, Decision) and item.action == "split":
             state.split_at = state.now
-            if item.box not in state.split:
-                state.split.append(item.box)
+            state.split.append(item.box)
         if isinstance(item, CardDrawn):
             yield from self._drawn(item)
         elif state.held or (state.camera and not state.shoe and not isinstance(item, Tick)):
@@ -181,7 +180,11 @@ class Fusion:
         elif isinstance(event, StakeSeen):
             if not self._unexplained.is_back(state.camera_since):  # else it is news to the camera alone
                 last, first = (from_micros(time) if time is not None else None for time in (event.last, event.first))
-                yield Felt(at=from_micros(state.now), kind=_STAKES[event.state], to=BoxPlace(event.box), last=last, first=first)
+                told = Felt(at=from_micros(state.now), kind=_STAKES[event.state], to=BoxPlace(event.box), last=last, first=first)
+                if state.shoe:
+                    yield told
+                else:
+                    state.held.append(told)
         elif (laid := next((laid for laid in state.laid if laid.id == event.id), None)) is not None:
             if isinstance(event, Read):
                 yield from self._read(laid, event)

@@ -1,7 +1,7 @@
 """What waits for the felt's word: cards, and what must not overtake them.
 
 A card that the shoe could not read waits for the felt to read it; one that comes while a hand acts, for the felt to tell where it
-lies; and where only the camera sees the cards, a key waits for those that lay there when it was pressed. None waits long.
+lies; and where only the camera sees the cards, keys and what is told of chips wait for those that lay there. None waits long.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Holding:
     def until(self) -> int:
         """When what is held first is held no longer, in microseconds since 1970."""
         first = self.state.held[0]
+        if isinstance(first, Felt) and any(not laid.settled for laid in self.state.laid):
+            return self._at(first) + HELD + LATE  # the card for which the chips were taken is not read yet
         return self._at(first) + (HELD if isinstance(first, CardDrawn) else LATE)
 
     def _at(self, observation: Observation) -> int:

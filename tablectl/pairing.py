@@ -97,7 +97,7 @@ class State(msgspec.Struct, omit_defaults=True):
     hidden: dict[str, int] = {}
     """The places over which something lies, since when."""
     split: list[int] = []
-    """The boxes that were said to split, while their cards lie there."""
+    """The boxes that were said to split, each time anew, while their cards lie there."""
     split_at: int = 0
     """When one of them was said to, last."""
 

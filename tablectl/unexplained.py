@@ -150,12 +150,12 @@ class Unexplained:
         state.gone = [gone for gone in state.gone if state.now < gone.at + KEPT]
 
     def _may_be_laid_anew(self, gone: Gone) -> bool:
-        """Whether a card that is gone was never read, and its box was just split: the hands there are laid anew, closer together.
+        """Whether the box of a card that is gone was just split again: three hands or four are laid over one another.
 
-        What lies where another of them lay is not told apart from that one, as long as it is not read either.
+        Which of them hides the card, or lies where it lay, nobody sees.
         """
-        just = self.state.now < self.state.split_at + LAID_ANEW and box_of(gone.laid.place) in self.state.split
-        return gone.laid.card is Card.UNREAD and just
+        again = self.state.split.count(box_of(gone.laid.place) or 0) > 1
+        return again and self.state.now < self.state.split_at + LAID_ANEW
 
     def _may_have_gone(self, draw: Draw, box: int, at: int) -> bool:
         """Whether a card that was told of, and never seen, may have lain in a hand of this box that was collected at a time."""

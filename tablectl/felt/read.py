@@ -29,7 +29,8 @@ NOTHING = 13  # the reader's answer after the ranks
 LIKELY = 0.6  # from this confidence on an index may help its card's other end
 SECOND_END = 2.5  # so much less doubt is left when the other end says the same
 SURELY_AN_INDEX = 0.35  # the most that "no index" may have, and
-SURELY_FOUND = 0.5  # the least heat, of an unread corner that is told as `??`
+SURELY_FOUND = 0.5  # the least heat, of an unread corner that is told as `??`, or
+ALL_BUT_READ = 0.9  # the least confidence
 PLAINLY_NOTHING = 0.97
 RIM = 0.06  # of its height, that an index may reach beyond the picture: of more of it nothing is known
 
@@ -180,7 +181,7 @@ def cards_of(
             confidences += [confidence] * len(members)
         else:
             unsure += members
-    indices = [reading.corner for reading in unsure if reading.nothing < SURELY_AN_INDEX and reading.corner.heat >= SURELY_FOUND]
+    indices = [reading.corner for reading in unsure if _is_index(reading)]
     cards = join([(reading.corner, reading.card) for reading in told], indices, px_per_mm, shape)
     seen = []
     for card in cards:
@@ -190,6 +191,12 @@ def cards_of(
         else:
             seen.append(Seen(card.card, confidence, card.polygon, card.corners))
     return sorted(seen, key=lambda card: card.polygon[0])
+
+
+def _is_index(reading: Reading) -> bool:
+    """Whether it is surely an index, whatever it says: found for sure, or all but read."""
+    sure = reading.corner.heat >= SURELY_FOUND or reading.confidence >= ALL_BUT_READ
+    return sure and reading.nothing < SURELY_AN_INDEX
 
 
 def _together(confidences: list[float]) -> float:

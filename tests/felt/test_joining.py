@@ -272,3 +272,14 @@ def test_cards_are_told_where_the_deck_that_was_seen_before_has_them() -> None:
     shape = learnt(DeckShape(), [(card.card, card.corners) for card in seen], SCALE)
     (card,) = cards_of([Reading(whole(Card.D2, (200, 60), 0, inset)[0][0], Card.D2, 1.0, 0.0)], 0.99, SCALE, shape)
     assert np.hypot(*(np.array(card.polygon).mean(axis=0) / SCALE - (200, 60))) < 2.0
+
+
+@pytest.mark.parametrize(
+    ("heat", "confidence", "told"), [(0.6, 0.5, True), (0.4, 0.92, True), (0.4, 0.8, False), (0.6, 0.1, True)]
+)
+def test_an_unread_index_is_told_where_it_was_found_for_sure_or_all_but_read(
+    heat: float, confidence: float, *, told: bool
+) -> None:
+    """Rendered sessions, seed 57 of the Lithuanian house: a jack, read to 91 of 100, was hardly found."""
+    found = corner(20, 20)._replace(heat=heat)
+    assert [card.card for card in cards_of([Reading(found, Card.CJ, confidence, 0.0)], 0.99, SCALE)] == [Card.UNREAD] * told
