@@ -27,7 +27,7 @@ BACK: Final = 2_000_000
 LAID_ANEW: Final = 5_000_000
 """Microseconds after a split in which the hands of its box are laid anew."""
 KEPT: Final = 30_000_000
-"""Microseconds for which a card that is gone, or missing, may still be found elsewhere."""
+"""Microseconds for which a card that is gone, or missing, or may lie under others, may still be found."""
 
 
 class Unexplained:
@@ -88,7 +88,7 @@ class Unexplained:
         """When a draw is looked for no more."""
         if draw.unwatched:
             return self.state.camera_since + 2 * BACK
-        return draw.at + (KEPT if draw.told else MISSING)
+        return draw.at + (KEPT if draw.told or draw.under else MISSING)
 
     def _lost(self, draw: Draw) -> bool:
         """Whether a draw that is nowhere to be seen is worth a word: a camera looked, and it was not burned."""
@@ -108,8 +108,9 @@ class Unexplained:
                 return
             state.drawn += 1
             state.emitted += 1
-            laid.draw, laid.settled = state.drawn, True
-            yield from self._holding.released(before=laid.first)
+            laid.draw = state.drawn
+            yield from self._holding.released(before=laid.first)  # and not yet what waits for this card
+            laid.settled = True
             yield CardDrawn(at=from_micros(state.now), card=laid.card, to=laid.place, source=CAMERA, crosswise=laid.crosswise)
             return
         if state.now < doubt_until(laid) or (laid.card is Card.UNREAD and self._pairing.may_be(laid)):

@@ -401,16 +401,31 @@ def split_twice() -> ByHand:
     return felt
 
 
+@pytest.mark.parametrize("number", [1, 4])
 @pytest.mark.parametrize(("after", "missing"), [(1.0, []), (6.0, ["felt.card_missing"])])
-def test_a_card_that_was_never_read_is_not_missing_when_the_hands_of_its_box_are_laid_anew(
-    after: float, missing: list[str]
+def test_a_card_is_not_missing_while_three_hands_of_its_box_are_laid_over_one_another(
+    number: int, after: float, missing: list[str]
 ) -> None:
-    """Rendered sessions, seed 40 of the Spanish house: it is taken for the card that lay where it lies now."""
+    """Rendered sessions, seeds 40 and 245 of the Spanish house: another hides it, or lies where it lay."""
     felt = split_twice()
     felt.wait(after)
-    felt.take(Removed(4, felt.now))
+    felt.take(Removed(number, felt.now))
     felt.wait(5.0)
     assert felt.alerts == missing
+
+
+def test_a_card_that_was_not_seen_under_another_of_its_box_is_the_one_that_shows_later() -> None:
+    """Rendered sessions, seed 105 of the Lithuanian house: the second of two kings shows when the first hand is collected."""
+    felt = split_twice()
+    felt.draw("KC")
+    felt.take(Hidden(1, felt.now))
+    felt.draw("8D")
+    felt.lay(5, "8D", BoxPlace(1, 0))
+    felt.wait(15.0)
+    felt.take(Hidden(1))
+    felt.lay(6, "KC", BoxPlace(1, 1))
+    felt.wait(2.0)
+    assert [one for one in felt.told if one[0] in ("appeared", "missing")] == []
 
 
 def test_an_unread_card_of_a_split_box_may_be_one_that_lay_out_of_sight_until_that_is_gone() -> None:
@@ -490,6 +505,26 @@ def test_chips_are_late_by_when_they_were_seen_so_not_by_when_that_is_told(
     times = (None if time is None else closed + round(time * SECOND) for time in (last, first))
     felt.take(StakeSeen(5 if state == "occupied" else 1, state, *times))  # type: ignore[arg-type]
     assert felt.alerts == ["bet.late"] * late
+
+
+@pytest.mark.parametrize(("card", "waits"), [("KC", 0.9), ("??", 1.4)])
+def test_chips_that_the_camera_alone_sees_go_wait_for_the_card_for_which_they_were_taken(card: str, waits: float) -> None:
+    """Rendered sessions without a shoe, seeds 3 and 4 of the Spanish house."""
+    felt = ByHand(1)
+    for number, (drawn, place) in enumerate([("9S", BoxPlace(1, 0)), ("5D", "dealer"), ("9H", BoxPlace(1, 0))], 1):
+        felt.draw(drawn)
+        felt.lay(number, drawn, place)  # type: ignore[arg-type]
+    felt.take(Link(device="shoe", state="down", why="unplugged"))
+    felt.wait(5.0)
+    felt.take(Decision(box=1, action="hit"))
+    felt.wait(0.3)
+    felt.take(Placed(4, BoxPlace(1, 0), Card(card), felt.now, lying=(1, 2, 3, 4)))
+    felt.take(StakeSeen(1, "emptied", felt.now - SECOND, felt.now - SECOND // 2))
+    felt.wait(waits)
+    assert "stake_taken" not in [kind for kind, *_ in felt.told]
+    felt.wait(3.0)
+    assert "stake_taken" in [kind for kind, *_ in felt.told]
+    assert "bet.late" not in felt.alerts
 
 
 # What the one knows and the other does not

@@ -16,6 +16,7 @@ from tablectl.cards import Card
 from tablectl.game.cards_in import MOST_HELD, token
 from tablectl.game.corrections import DRAW, fold_again
 from tablectl.game.dealing import route
+from tablectl.game.hand import total
 from tablectl.game.phases import IN_ROUND
 from tablectl.game.play_in import decision
 from tablectl.game.round import Hand, find, hands_of
@@ -173,7 +174,7 @@ def _staked(state: State, seen: Felt) -> None:
     elif any(hand.result is not None for hand in hands):
         return  # paid or taken
     elif seen.kind == "stake_taken":
-        late = bool(hands)
+        late = bool(hands) and all(total(hand.cards).value is not None for hand in hands)  # else one may be bust
     else:
         acting = state.round.acting if state.phase == "players" else None
         may_add = acting is not None and acting.box == box

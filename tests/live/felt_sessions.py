@@ -56,6 +56,8 @@ DARK = 8
 """Pictures without anything to be seen before the camera counts as lost: half a second."""
 PASSES = 0.004
 """The chance in each picture that a hand begins to pass, and that a shadow does."""
+TAKES = SECOND
+"""Microseconds after the card that decided a hand before the dealer has taken its chips: it must lie there first."""
 WITHIN = 1.5
 """Seconds after it came to rest within which a fault must be found."""
 
@@ -220,6 +222,8 @@ class Rendered(Session):
         self.tracker = Tracker(cameras.calibration.layout.place_at)
         self.asked = rounds
         self._dark, self._lost = 0, False
+        self._stood: dict[int, int] = {}
+        self._taken: dict[int, tuple[int, int]] = {}
         self.places: list[Place] = []
         """Where each card was to go, burned ones too, in the order in which they left the shoe."""
         self.run(0.7)
@@ -238,9 +242,12 @@ class Rendered(Session):
         self.scene.blind = False  # what is to be seen says so
 
     def _stacks(self) -> list[Stack]:
-        boxes = view(self._play.table).boxes
+        stood = {box.box: box.staked + box.carried for box in view(self._play.table).boxes if box.staked + box.carried > 0}
+        self._taken |= {box: (amount, self.now + TAKES) for box, amount in self._stood.items() if box not in stood}
+        self._taken = {box: (amount, at) for box, (amount, at) in self._taken.items() if at > self.now and box not in stood}
+        self._stood = stood
         make = self.rendered.arrangement._stack
-        return [make(box.box, box.staked + box.carried) for box in boxes if box.staked + box.carried > 0]
+        return [make(box, amount) for box, amount in (stood | {box: amount for box, (amount, _) in self._taken.items()}).items()]
 
     def _draw(self, drawn: CardDrawn, place: Place) -> None:
         self.places.append(place)
