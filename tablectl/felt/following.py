@@ -71,6 +71,8 @@ class Track:
         self.frames = 1
         self.other_since: int | None = None
         """Since when another face is read on it."""
+        self.read_at = at
+        """When its own face was read last."""
         self.is_doubted = False
         """Another card of its face came to rest while it was not seen: that may be this one, carried over."""
         self._looked = 1
@@ -95,6 +97,7 @@ class Track:
         self._looked += 1
         self._readings.append(seen)
         self.is_doubted &= seen.card is not self.face
+        self.read_at = at if seen.card is self.face else self.read_at
         if seen.card in (Card.UNREAD, self.face):
             self.other_since = None if seen.card is not Card.UNREAD else self.other_since
         elif self.other_since is None:
@@ -132,6 +135,7 @@ class Track:
         """The card was carried: it goes on where the other was found."""
         self.centre, self.angle, self.polygon = other.centre, other.angle, other.polygon
         self.last_seen, self.still_since, self.missing_since, self.without = other.last_seen, other.still_since, None, 0
+        self.read_at = other.read_at
         self._anchor, self._off = other.centre, False
 
     def near(self, point: Point, reach: float) -> bool:

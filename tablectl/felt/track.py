@@ -225,6 +225,11 @@ class Tracker:
         track.face = track.vote()
         if self._is_remnant(track, at):
             return
+        if (twin := self._relaid(track, found)) is not None:
+            self._tracks.remove(track)
+            twin.take_over(track)  # and what lies where it lay, and is not read, is another card
+            yield from self._shifted(twin)
+            return
         twin = self._twin(track, at) or self._lifted(track, found)
         if twin is not None and _box(twin.place) == found:
             waits = at - track.still_since
@@ -270,6 +275,13 @@ class Tracker:
             return None
         unseen = [o for o in self.lying if o.face is track.face and o.last_seen <= track.first and at - o.last_seen > PLAIN]
         return max(unseen, key=lambda other: other.last_seen, default=None)
+
+    def _relaid(self, track: Track, found: int | Literal["dealer"]) -> Track | None:
+        """The card of its face and box that was read until this one came, and since then not once though something lies there."""
+        if track.face is Card.UNREAD:
+            return None
+        mates = (other for other in self.lying if other.face is track.face and _box(other.place) == found)
+        return next((other for other in mates if other.last_seen > track.first > other.read_at), None)
 
     def _lifted(self, track: Track, found: int | Literal["dealer"]) -> Track | None:
         """The one card of its box that is gone since this one lies there, away from all others: a pair that is parted.

@@ -437,3 +437,16 @@ def test_a_card_laid_across_one_that_was_never_read_is_no_card_that_was_carried(
     events = felt.show(2.0, ten, lies("2S", 1094, 537, -24))
     assert [(event.card, event.crosswise) for event in events if isinstance(event, Placed)] == [(Card("2S"), True)]
     assert not any(isinstance(event, Parted | Read) for event in events)
+
+
+def test_a_card_that_is_laid_elsewhere_in_its_box_is_the_same_though_an_unread_one_takes_its_place() -> None:
+    """Rendered sessions, seed 193 of the Lithuanian house: a box is split again, and its hands are laid closer together."""
+    felt = Frames()
+    king = lies("KD", 695, 483, 114)
+    felt.show(1.0, king, lies("QD", 747, 508, 113))
+    felt.show(1.0, king, lies("QD", 747, 508, 113), lies("??", 742, 527, 112))
+    events = felt.show(2.0, king, lies("QD", 721, 496, 113), lies("??", 747, 509, -67))
+    first = BEGINS // SECOND
+    assert [event.card for event in events if isinstance(event, Placed)] == [Card.UNREAD]
+    assert [event.id for event in events if isinstance(event, Removed)] == [first + 2]
+    assert {(track.id, track.centre) for track in felt.tracker.lying} >= {(first + 1, (721, 496))}
