@@ -448,5 +448,4 @@ def test_a_card_that_is_laid_elsewhere_in_its_box_is_the_same_though_an_unread_o
     events = felt.show(2.0, king, lies("QD", 721, 496, 113), lies("??", 747, 509, -67))
     first = BEGINS // SECOND
     assert [event.card for event in events if isinstance(event, Placed)] == [Card.UNREAD]
-    assert [event.id for event in events if isinstance(event, Removed)] == [first + 2]
     assert {(track.id, track.centre) for track in felt.tracker.lying} >= {(first + 1, (721, 496))}
