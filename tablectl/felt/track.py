@@ -55,7 +55,7 @@ SHIFT: Final = 12.0
 HAND: Final = 50.0
 """Millimetres between the middles of two cards that are nearest to each other, within one hand: a fan's step is 15 to 35, and
 what was parted from a hand lies a card's width of 63 from it, less what a single end leaves in doubt."""
-NEXT: Final = 36.0
+STEP: Final = 36.0
 """Millimetres from a card to the next of its fan, at the most; one that is carried to another hand goes further."""
 UPON: Final = 24.0
 """Millimetres between the middles of two cards within which the later may hide the earlier one."""
@@ -225,30 +225,35 @@ class Tracker:
         track.face = track.vote()
         if self._is_remnant(track, at):
             return
-        if (twin := self._relaid(track, found)) is not None:
-            self._tracks.remove(track)
-            twin.take_over(track)  # and what lies where it lay, and is not read, is another card
-            yield from self._shifted(twin)
+        if (same := self._relaid(track, found)) is not None:
+            yield from self._carried(same, track)  # and what lies where it lay, and is not read, is another card
             return
         twin = self._twin(track, at) or self._lifted(track, found)
         if twin is not None and _box(twin.place) == found:
+            beside = found == "dealer" and track.near(twin.centre, HAND)  # his cards are never parted, and lie over one another
             waits = at - track.still_since
             if track.face is Card.UNREAD and waits < 2 * REST:
                 return  # it may yet be read
-            beside = found == "dealer" and track.near(twin.centre, HAND)  # his cards are never parted, and lie over one another
             if twin.missing_since is None and waits < (DARK if not beside else 2 * REST):
                 return  # an arm hides where that one lay: what it is depends on whether it still does
             if twin.missing_since is not None or (not beside and self._is_apart(track, found, twin)):
-                self._tracks.remove(track)  # lifted and laid down again in its box
-                twin.take_over(track)
-                yield from self._shifted(twin)
+                yield from self._carried(twin, track)
                 return
+        yield from self._counted(track, found, at, twin)
+
+    def _carried(self, track: Track, found: Track) -> Iterable[Tracked]:
+        """A card that counts was lifted and laid down again in its box: it is what was found there."""
+        self._tracks.remove(found)
+        track.take_over(found)
+        yield from self._shifted(track)
+
+    def _counted(self, track: Track, found: int | Literal["dealer"], at: int, twin: Track | None) -> Iterable[Tracked]:
+        """It counts from now on; `twin` is another that it may be."""
         place = self._place_for(found, track)
         mates = [other for other in self.lying if other.place == place]
-        swapped: list[Tracked] = []
         if isinstance(place, BoxPlace) and place.hand == 1 and self._served_first(place.box):
             place = BoxPlace(place.box, 0)
-            swapped.append(self._renumbered(place.box))
+            yield self._renumbered(place.box)
         crosswise = bool(mates) and turned(min(mates, key=lambda other: other.first).angle, track.angle) > ACROSS
         track.place = place
         track.settle()
@@ -257,7 +262,6 @@ class Tracker:
         lying = tuple(sorted(other.id for other in self.lying if other.id is not None and at - other.last_seen <= PLAIN))
         if twin is not None:
             twin.is_doubted = True
-        yield from swapped
         yield Placed(track.id, place, track.face, track.first, crosswise, twin.id if twin is not None else None, lying)
 
     def _is_remnant(self, track: Track, at: int) -> bool:
@@ -292,7 +296,7 @@ class Tracker:
         gone = [other for other in mates if other.missing_since is not None and other.last_seen <= track.first]
         if len(gone) != 1 or len(mates) < 2 or Card.UNREAD not in (track.face, gone[0].face):
             return None
-        if track.near(gone[0].centre, NEXT) or turned(track.angle, gone[0].angle) > ACROSS:
+        if track.near(gone[0].centre, STEP) or turned(track.angle, gone[0].angle) > ACROSS:
             return None  # drawn to it, or for a double, and laid over a part of it
         return gone[0] if self._is_apart(track, found, gone[0]) else None
 
