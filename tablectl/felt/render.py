@@ -217,7 +217,8 @@ class RenderedFelt:
         if isinstance(what, Lying):
             return self._grown(self.view.window(self.quad(what)), PAD)
         reach = CHIP * 1.4
-        corners = [(what.x - reach, what.y - reach - what.chips * RISE), (what.x + reach, what.y + reach)]
+        left, right, top, bottom = what.x - reach, what.x + reach, what.y - reach - what.chips * RISE, what.y + reach
+        corners = [(left, top), (right, top), (right, bottom), (left, bottom)]  # all: a camera may look from aside
         return self._grown(self.view.window(self.view.to_px(corners)), PAD)
 
     def _grown(self, window: Window, by: int) -> Window:

@@ -17,7 +17,7 @@ from tablectl.felt.calibration import Calibration, load, straight_lens
 from tablectl.felt.camera import Back, Camera, CameraPatience, Dark, Frame
 from tablectl.felt.half_circle import half_circle
 from tablectl.felt.layout import Layout, dictionary
-from tablectl.felt.render import Optics, RenderedFelt
+from tablectl.felt.render import CHIP, Optics, RenderedFelt
 from tablectl.felt.staging import Arrangement, Lying, Reaching, Scene, Shadow, Stack, film
 from tablectl.felt.view import FeltPose, Picture, View
 from tablectl.felt.virtual import VirtualCamera, read_scene, write_scene
@@ -89,6 +89,24 @@ def test_a_hand_covers_cards_and_leaves_no_trace() -> None:
     assert box[1] < felt.quad(CARD)[:, 1].min() < box[3]
     assert box[1] < 100  # the arm comes from the dealer
     assert differ(before, felt.picture(BOTH)) is None
+
+
+def test_chips_are_drawn_whole_by_a_camera_that_looks_from_aside() -> None:
+    """Rendered sessions, seed 36 of the French house: of a stack no more than a strip was drawn, mostly."""
+    table = load("fr-two")
+    drawn = 0
+    for seen in table.views.values():
+        felt = RenderedFelt(table.layout, seen, optics=STILL)
+        empty = felt.picture(Scene())
+        for stake in table.layout.stakes:
+            x, y = stake.centre
+            if not seen.sees([(x - 25, y - 25), (x + 25, y - 25), (x + 25, y + 25), (x - 25, y + 25)]).all():
+                continue
+            rows, columns = np.nonzero(cv2.absdiff(empty, felt.picture(Scene(stacks=(Stack(x, y, 1),)))).max(axis=2) > 2)
+            _, across, _ = cv2.minAreaRect(seen.to_mm(np.c_[columns, rows]).astype(np.float32))
+            assert min(across) > 1.8 * CHIP, (seen.camera, stake.box, across)
+            drawn += 1
+    assert drawn >= 4
 
 
 def test_each_picture_has_its_own_noise_and_lights_and_lens_can_fail() -> None:
