@@ -245,7 +245,8 @@ class Fusion:
             if isinstance(laid.place, BoxPlace):
                 hands.setdefault(laid.place, []).append(laid)
         for place, cards in hands.items():
-            bust = sum(laid.card.points for laid in cards) > 21
+            known = (laid.taken.card if laid.card is Card.UNREAD and laid.taken is not None else laid.card for laid in cards)
+            bust = sum(card.points for card in known) > 21
             if not bust or place == event.place or any(laid.told for laid in cards):
                 continue
             if all(laid.draw is not None and laid.id in event.lying and laid.first < event.first for laid in cards):

@@ -61,6 +61,8 @@ class Unexplained:
         if self._is_out_of_sight(laid) or self._may_be_uncovered(laid):
             return None
         doubt = doubt_until(laid)
+        if (before := self._comes_before(laid)) is not None:
+            return max(doubt, before.at + HELD)
         if laid.card is not Card.UNREAD or self.state.now < doubt:
             return doubt
         if len(self._pairing.may_be(laid)) > 1:
@@ -105,6 +107,8 @@ class Unexplained:
             source = None  # an arm hid the other all the while: this is a new card
         if alone and source is None and not self.is_back(state.camera_since, laid.first):
             if laid.card is Card.UNREAD and state.now < laid.at + HELD:
+                return
+            if (before := self._comes_before(laid)) is not None and state.now < before.at + HELD:
                 return
             state.drawn += 1
             state.emitted += 1
@@ -165,6 +169,13 @@ class Unexplained:
     def is_back(self, since: int, at: int | None = None) -> bool:
         """Whether something came back so lately that what is seen may be older."""
         return (self.state.now if at is None else at) < since + BACK
+
+    def _comes_before(self, laid: Laid) -> Laid | None:
+        """Without a shoe, the card that nobody has read yet and that came before this one: it is told first."""
+        if self.state.shoe:
+            return None
+        waits = (other for other in self.state.laid if not other.settled and other.card is Card.UNREAD)
+        return next((other for other in waits if other.first < laid.first), None)
 
     def _is_out_of_sight(self, laid: Laid) -> bool:
         """Whether it is unread and was not seen lately: maybe it was read where it was carried to. Without a shoe it counts."""
