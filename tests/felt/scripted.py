@@ -260,7 +260,9 @@ class Session:
         hands = [hand for hand in self._play.table.round.hands if hand.box == box]
         self.run(0.4)
         new = BoxPlace(box, hands[-1].number)
-        kept = next(hand for hand in hands if self.scene.hand(BoxPlace(box, hand.number))[1:] and len(hand.cards) == 1)
+        pairs = (hand for hand in hands if self.scene.hand(BoxPlace(box, hand.number))[1:] and len(hand.cards) == 1)
+        if (kept := next(pairs, None)) is None:
+            return  # a fault took one of the two away: there is nothing to part
         moved = self.scene.hand(BoxPlace(box, kept.number))[1]
         self.scene.arms[box] = self.now + 5 * FRAME
         moved.place, moved.centre = new, slot(new, 0)
