@@ -89,9 +89,16 @@ class Subscriber:
         return [message for message in list(self.received) if message.topic.endswith("/" + topic)]
 
     def wait(self, until: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Wait until something holds; fails when it does not in time."""
+        """Wait until something holds; fails when it does not in time. An `IndexError` says that nothing came on a topic yet."""
+
+        def holds() -> bool:
+            try:
+                return until()
+            except IndexError:
+                return False
+
         deadline = time.monotonic() + seconds
-        while not until():
+        while not holds():
             left = deadline - time.monotonic()
             assert left > 0, f"{len(self.received)} messages came: {[message.topic for message in self.received[-20:]]}"
             with self._changed:
