@@ -125,7 +125,7 @@ def of_type(kind: msgspec.inspect.Type) -> st.SearchStrategy[Any]:
 
 def of_field(field: msgspec.inspect.Field) -> st.SearchStrategy[Any]:
     """Any value of a field, the likely ones more often."""
-    if field.name == "at":
+    if field.name in ("at", "last", "first"):  # what is decoded is a time, or refused
         return TIMES
     values = of_type(field.type)
     if field.name in LIKELY:

@@ -119,8 +119,8 @@ def demo(
         another = "demo" if wrong and rounds is not None else "demo --rounds 2 --wrong"
         click.echo("\n" + "\n".join(next_steps(shown[-1].house, another)))
         if display is not None and attended():
-            click.echo(f"\nThe display stays at {display.address} until Ctrl-C.")
-            with suppress(KeyboardInterrupt):  # that is what it waits for
+            with suppress(KeyboardInterrupt):  # that is what it waits for, from the first letter on that says so
+                click.echo(f"\nThe display stays at {display.address} until Ctrl-C.")
                 _stay(display, tables, ears)
         for table in tables:
             table.end()

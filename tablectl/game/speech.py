@@ -84,9 +84,12 @@ _rank = itemgetter(0)
 
 
 def _order(drafted: Drafted) -> tuple[int, ...]:
-    """By the contract's order; outcomes among each other by box, then hand."""
+    """By the contract's order; outcomes among each other by box, then hand, those of an older round first."""
     rank, kind, fields = drafted
-    return (rank, fields[0], fields[1]) if kind is Outcome else (rank,)
+    older = isinstance(kind, _OfRound)
+    if (kind.kind if older else kind) is not Outcome:
+        return (rank,)
+    return (rank, 0 if older else 1, fields[0], fields[1])
 
 
 MOST_OPEN = 99
@@ -239,6 +242,7 @@ class Speech:
 
     def say_of(self, number: int, kind: type[Any], *fields: Any) -> None:
         """Say a notice of a round that may not be the newest: a correction reaches back."""
+        self.settled += kind is Outcome
         self._draft.append((_ORDER[kind], kind if number == self.round.number else _OfRound(kind, number), fields))
 
     def prompt(self, said: prompting.Said) -> None:

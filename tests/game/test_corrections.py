@@ -12,7 +12,8 @@ from tablectl.cards import PACK, Card
 from tablectl.emulator.dealer import LegalPlay
 from tablectl.game.table import Table
 from tablectl.notices import Alert, Dealt, Notice, Outcome, RoundClosed
-from tablectl.observations import Bet, CardDrawn, Observation, Ruling, decode
+from tablectl.observations import Bet, CardDrawn, Felt, Observation, Ruling, decode
+from tablectl.places import BoxPlace
 from tests.strategies import HOUSES
 
 
@@ -72,6 +73,16 @@ def test_a_correction_names_what_it_replaces(house: str, seed: int) -> None:
             assert old.seq < notice.seq
             if isinstance(notice, Outcome) and isinstance(old, Outcome):
                 assert (old.box, old.hand) == (notice.box, notice.hand)
+
+
+def test_what_a_correction_settles_is_told_by_box_whatever_was_settled_first() -> None:
+    """Box 7 was voided; then the felt says that its card went to box 4, which is bust with it."""
+    seen: list[Observation] = [Bet(box=4, amount=2500), Bet(box=7, amount=1000)]
+    seen += [CardDrawn(card=Card(card)) for card in ("TD", "8H", "6S", "7H", "KD")]
+    seen.append(Ruling(do="void_hand", by="CHIEF7", box=7, hand=0))
+    table, _ = fed("fr", seen)
+    said = table.feed(Felt(kind="placed", to=BoxPlace(4, 0), card=Card("KD"), ago=0))
+    assert [(notice.box, notice.result) for notice in said if isinstance(notice, Outcome)] == [(4, "bust"), (7, "void")]
 
 
 def test_an_unread_card_is_told_again_when_it_is_known() -> None:
